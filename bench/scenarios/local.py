@@ -11,10 +11,13 @@ from bench.rows import ResultRow
 from bench.scenarios import Scenario
 from bench.session import BenchSession
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.grammar import build_grammar
+from rightseat.models.llamacpp.formats import FormatContext
+from rightseat.models.llamacpp.formats.answer_grammar import AnswerGrammar
+from rightseat.models.llamacpp.formats.hermes import HermesFormat
 from rightseat.models.llamacpp.model import LlamaCppChatModel, PromptOptions, describe_from_file, parse_template_choice
 from rightseat.models.llamacpp.process import LaunchOptions
 from rightseat.models.llamacpp.servers import ManagedServer
+from rightseat.models.llamacpp.template_probe import TemplateCapabilities
 from rightseat.types.chunks import TextChunk, UsageChunk
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, SamplingSettings
@@ -102,10 +105,12 @@ async def _start_model(launch: LaunchOptions, *precached: str) -> AsyncIterator[
 
 def _measure_grammars(found: dict[str, list[float]], number: int) -> None:
     schemas = [WEATHER | {"title": f"{number} {index}"} for index in range(GRAMMARS)]
+    prompts = [Prompt(messages=(), output_schema=schema) for schema in schemas]
+    contexts = [FormatContext(prompt=prompt, capabilities=TemplateCapabilities()) for prompt in prompts]
     for name in ("schema → grammar, new", "schema → grammar, known"):
         begun = time.process_time()
-        for schema in schemas:
-            build_grammar(schema)
+        for context in contexts:
+            AnswerGrammar.compile(HermesFormat(), context)
         found[name].append((time.process_time() - begun) / GRAMMARS * 1e6)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from rightseat.models.llamacpp.grammar import GrammarLimits
+from rightseat.models.llamacpp.grammar.rules import GrammarLimits
 
 Schema = dict[str, Any]
 LIMITS = GrammarLimits()

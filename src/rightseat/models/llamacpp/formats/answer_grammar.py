@@ -16,8 +16,8 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp.grammar import GrammarLimits, GrammarRules
 from rightseat.models.llamacpp.grammar.charset import complement, format_character_class, ranges_of
+from rightseat.models.llamacpp.grammar.rules import GrammarRules
 from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class AnswerGrammar:
 
     def __init__(self, context: FormatContext) -> None:
         self.context = context
-        self.rules = GrammarRules(GrammarLimits())
+        self.rules = GrammarRules()
         # Reserved first, so that no tool's rule takes this name.
         self.root_rule = self.rules.reserve("root")
         self.argument_rules: dict[str, str] = {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from rightseat.models.llamacpp.formats.answer_grammar import AnswerGrammar, quote_json
 from rightseat.models.llamacpp.formats.format import FormatContext, ToolCallFormat, dump_json, to_openai_tool
-from rightseat.models.llamacpp.grammar import GrammarRules
+from rightseat.models.llamacpp.grammar.rules import GrammarRules
 from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps, read_call_list
 from rightseat.types.messages import Message
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from rightseat.models.llamacpp.formats.answer_grammar import AnswerGrammar
 from rightseat.models.llamacpp.formats.format import FormatContext, PromptPlan, ToolCallFormat
-from rightseat.models.llamacpp.grammar import GrammarRules
+from rightseat.models.llamacpp.grammar.rules import GrammarRules
 from rightseat.tools.text_calls import generic
 from rightseat.tools.text_calls.generic import CALLS, NEXT, RESULT, THOUGHT, JsonCallEnvelope
 from rightseat.types.messages import Message

@@ -31,7 +31,6 @@ from rightseat.models.llamacpp.formats.format import (
     renders_results,
     to_openai_tool,
 )
-from rightseat.models.llamacpp.grammar import GrammarRules
 from rightseat.models.llamacpp.grammar.charset import (
     ANY,
     CONTROLS,
@@ -40,6 +39,7 @@ from rightseat.models.llamacpp.grammar.charset import (
     ranges_of,
     subtract,
 )
+from rightseat.models.llamacpp.grammar.rules import GrammarRules
 from rightseat.tools.text_calls import builtin
 from rightseat.tools.text_calls.builtin import CODE_TOOLS, SEARCH_TOOLS
 from rightseat.tools.text_calls.reader import Emit, ModelTextReader, ParseSteps, copy_value

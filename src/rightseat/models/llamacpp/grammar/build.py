@@ -10,8 +10,8 @@ import msgspec
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.grammar.containers import SchemaWriter, build_array, build_object
 from rightseat.models.llamacpp.grammar.document import SchemaConjunction, SchemaDocument, upgrade_schema
-from rightseat.models.llamacpp.grammar.expr import NEVER, Expr, Lit, alt
-from rightseat.models.llamacpp.grammar.numbers import MAX_DIGITS, NumberRange, build_integer, build_number
+from rightseat.models.llamacpp.grammar.expr import Expr, Lit, alt
+from rightseat.models.llamacpp.grammar.numbers import MAX_DIGITS, NumberRange, build_integer, build_number, ceil_to_step
 from rightseat.models.llamacpp.grammar.rules import GrammarRules
 from rightseat.models.llamacpp.grammar.schema_analysis import (
     build_literals,
@@ -61,7 +61,7 @@ def _build_conjunction(conjunction: SchemaConjunction, writer: SchemaWriter) -> 
     if values is not None:
         return build_literals(values, conjunction, writer.document)
     allowed = list_allowed_types(conjunction, writer.document)
-    if len(allowed) == 6 and not any(part.schema.keys() & {"type"} for part in conjunction.parts):
+    if len(allowed) == 6 and not conjunction.collect_values("type"):
         return writer.add_any_value(writer.limits.depth)
     return alt(*(_build_type(kind, conjunction, writer) for kind in allowed))
 
@@ -83,7 +83,9 @@ def _build_type(kind: str, conjunction: SchemaConjunction, writer: SchemaWriter)
 
 
 def build_numeric(integral: bool, conjunction: SchemaConjunction, writer: SchemaWriter) -> Expr:
-    span = _number_range(conjunction, writer.document)
+    low, low_excluded = _tightest_bound(conjunction, writer.document, "minimum", "exclusiveMinimum", 1)
+    high, high_excluded = _tightest_bound(conjunction, writer.document, "maximum", "exclusiveMaximum", -1)
+    span = NumberRange(low, high, low_excluded, high_excluded)
     step = _common_step(conjunction)
     if step is None:
         return build_integer(span, writer.limits) if integral else build_number(span, writer.limits)
@@ -92,43 +94,25 @@ def build_numeric(integral: bool, conjunction: SchemaConjunction, writer: Schema
         if power >= 1:
             return build_integer(span, writer.limits, int(power))
         return build_integer(span, writer.limits) if integral else build_number(span, writer.limits, -power.adjusted())
-    if (step == int(step) and integral) or step == int(step):
-        listed = _list_multiples(span, int(step))
-        if listed is not None:
-            return listed
-    for part in conjunction.parts:
-        if "multipleOf" in part.schema:
-            writer.document.note_unenforced(part.pointer, "multipleOf")
-    return build_integer(span, writer.limits) if integral or step == int(step) else build_number(span, writer.limits)
-
-
-def _list_multiples(span: NumberRange, step: int) -> Expr | None:
-    """List all multiples between two close bounds; None if there are too many."""
-    if span.low is None or span.high is None or (span.high - span.low) / step > MAX_LISTED_MULTIPLES:
-        return None
-    first = -int(-span.low // step) if span.low <= 0 else -(-int(span.low) // step)
-    multiples = []
-    for value in range((first - 2) * step, int(span.high) + step, step):
-        above = value > span.low or (value == span.low and not span.low_excluded)
-        below = value < span.high or (value == span.high and not span.high_excluded)
-        if above and below:
-            multiples.append(Lit(str(value)))
-    return alt(*multiples) if multiples else NEVER
+    whole = step == int(step)
+    if (
+        whole
+        and span.low is not None
+        and span.high is not None
+        and (span.high - span.low) / step <= MAX_LISTED_MULTIPLES
+    ):
+        first = ceil_to_step(span.low, int(step), span.low_excluded)
+        last = -ceil_to_step(-span.high, int(step), span.high_excluded)
+        return alt(*(Lit(str(count * int(step))) for count in range(first, last + 1)))
+    writer.document.note_keywords(conjunction, "multipleOf")
+    return build_integer(span, writer.limits) if integral or whole else build_number(span, writer.limits)
 
 
 def _common_step(conjunction: SchemaConjunction) -> Decimal | None:
-    steps = {Decimal(repr(given)) for given in conjunction.collect_values("multipleOf")}
-    if not steps:
-        return None
-    largest = max(steps)
+    steps = {Decimal(repr(step)) for step in conjunction.collect_values("multipleOf")}
+    largest = max(steps, default=None)
     # Multiples of the largest step cover the others if these divide it; 0.3 makes the caller note it.
-    return largest if all(largest % step == 0 for step in steps) else Decimal("0.3")
-
-
-def _number_range(conjunction: SchemaConjunction, document: SchemaDocument) -> NumberRange:
-    low = _tightest_bound(conjunction, document, "minimum", "exclusiveMinimum", 1)
-    high = _tightest_bound(conjunction, document, "maximum", "exclusiveMaximum", -1)
-    return NumberRange(low[0], high[0], low[1], high[1])
+    return largest if largest is None or all(largest % step == 0 for step in steps) else Decimal("0.3")
 
 
 def _tightest_bound(
@@ -144,6 +128,4 @@ def _tightest_bound(
                     document.note_unenforced(part.pointer, key)
                 else:
                     bounds.append((value, key == exclusive_key))
-    if not bounds:
-        return None, False
-    return max(bounds, key=lambda bound: (sign * bound[0], bound[1]))
+    return max(bounds, key=lambda bound: (sign * bound[0], bound[1]), default=(None, False))

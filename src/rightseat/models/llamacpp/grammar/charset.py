@@ -34,13 +34,9 @@ def intersect(left: Ranges, right: Ranges) -> Ranges:
     return merge_ranges(shared)
 
 
-def complement(given: Ranges) -> Ranges:
-    gaps, at = [], 0
-    for low, high in given:
-        if low > at:
-            gaps.append((at, low - 1))
-        at = high + 1
-    return intersect(merge_ranges([*gaps, (at, 0x10FFFF)]) if at <= 0x10FFFF else merge_ranges(gaps), ANY)
+def complement(ranges: Ranges) -> Ranges:
+    starts, ends = [0, *(high + 1 for _, high in ranges)], [*(low - 1 for low, _ in ranges), 0x10FFFF]
+    return intersect(tuple((start, end) for start, end in zip(starts, ends, strict=True) if start <= end), ANY)
 
 
 def subtract(left: Ranges, right: Ranges) -> Ranges:
@@ -49,10 +45,6 @@ def subtract(left: Ranges, right: Ranges) -> Ranges:
 
 def contains(ranges: Ranges, point: int) -> bool:
     return any(low <= point <= high for low, high in ranges)
-
-
-def single_character(ranges: Ranges) -> str | None:
-    return chr(ranges[0][0]) if len(ranges) == 1 and ranges[0][0] == ranges[0][1] else None
 
 
 def escape_code_point(code: int) -> str:
@@ -65,38 +57,30 @@ def escape_code_point(code: int) -> str:
 
 def format_character_class(ranges: Ranges) -> str:
     """Return a GBNF class. It is never negated: llama.cpp would then reject nearby multi-byte characters."""
-    return (
-        "["
-        + "".join(
-            escape_code_point(a) if a == b else f"{escape_code_point(a)}-{escape_code_point(b)}" for a, b in ranges
-        )
-        + "]"
-    )
+    spans = ("-".join(map(escape_code_point, (low, high) if low < high else (low,))) for low, high in ranges)
+    return f"[{''.join(spans)}]"
 
 
 def quote_literal(text: str) -> str:
     """Return a GBNF literal for the text."""
-    return (
-        '"'
-        + "".join(c if c.isascii() and c.isprintable() and c not in '"\\' else escape_code_point(ord(c)) for c in text)
-        + '"'
-    )
+    chars = (c if c.isascii() and c.isprintable() and c not in '"\\' else escape_code_point(ord(c)) for c in text)
+    return f'"{"".join(chars)}"'
 
 
-def list_json_spellings(given: Ranges) -> list[str]:
+def list_json_spellings(ranges: Ranges) -> list[str]:
     """Return GBNF alternatives for one character of the set inside a JSON string."""
     alternatives = []
-    plain = subtract(given, MUST_ESCAPE)
+    plain = subtract(ranges, MUST_ESCAPE)
     if plain:
         alternatives.append(format_character_class(plain))
-    short = "".join(letter for code, letter in SHORT_ESCAPES.items() if contains(given, code))
+    short = "".join(letter for code, letter in SHORT_ESCAPES.items() if contains(ranges, code))
     if short:
         alternatives.append('"\\\\" ' + format_character_class(ranges_of(short)))
-    other_controls = subtract(intersect(given, CONTROLS), merge_ranges((code, code) for code in SHORT_ESCAPES))
-    for high, digits in enumerate(("0123456789abcdef", "0123456789abcdef")):
-        lows = [digits[code & 15] for a, b in other_controls for code in range(a, b + 1) if code >> 4 == high]
+    other_controls = subtract(intersect(ranges, CONTROLS), merge_ranges((code, code) for code in SHORT_ESCAPES))
+    for high in (0, 1):
+        lows = "".join(f"{code & 15:x}" for a, b in other_controls for code in range(a, b + 1) if code >> 4 == high)
         if lows:
-            alternatives.append(f'"\\\\u00{high}" ' + format_character_class(ranges_of("".join(lows))))
+            alternatives.append(f'"\\\\u00{high}" ' + format_character_class(ranges_of(lows)))
     return alternatives
 
 

@@ -1,9 +1,4 @@
-"""SchemaWriter: one rule per set of pointers, shared by the object and array builders.
-
-Grammar of arrays: positional items, then further items, within bounds. Property names: which are allowed, and the
-grammar of names that the schema leaves open. Grammar of objects: named properties in the schema's order, then open
-ones.
-"""
+"""Grammar of arrays (positional items, then further ones) and objects (named properties in order, then open ones)."""
 
 from __future__ import annotations
 
@@ -35,6 +30,8 @@ from rightseat.types.schema import get_validator
 
 
 class SchemaWriter:
+    """Adds one rule per set of pointers; `pending` are those whose body is not built yet."""
+
     def __init__(self, rules: GrammarRules, document: SchemaDocument) -> None:
         self.rules = rules
         self.document = document
@@ -55,31 +52,23 @@ class SchemaWriter:
     def add_any_value(self, depth: int) -> Ref:
         """Return the rule for any JSON value with at most `depth` nesting levels."""
         text = self.rules.add_shared("string", build_string(SchemaConjunction(()), self.document))
-        value: Expr = alt(
-            text, self.rules.add_shared("number", build_any_number(self.limits)), Lit("true"), Lit("false"), Lit("null")
-        )
-        key = self.rules.add_shared("key", seq(QUOTE, rep(self.any_character(), 0, self.limits.key), QUOTE))
+        number = self.rules.add_shared("number", build_any_number(self.limits))
+        scalars = (text, number, Lit("true"), Lit("false"), Lit("null"))
+        value = alt(*scalars)
+        key = self.rules.add_shared("key", seq(QUOTE, rep(Ref("char"), 0, self.limits.key), QUOTE))
         for _ in range(depth):
             inner = self.rules.add_shared("any", value)
             items = rep(seq(inner, rep(seq(COMMA, inner), 0, self.limits.items - 1)), 0, 1)
             member = seq(key, COLON, inner)
             members = rep(seq(member, rep(seq(COMMA, member), 0, self.limits.properties - 1)), 0, 1)
-            value = alt(seq(Lit("{"), members, Lit("}")), seq(Lit("["), items, Lit("]")), text, *_scalar_options(value))
+            value = alt(seq(Lit("{"), members, Lit("}")), seq(Lit("["), items, Lit("]")), *scalars)
         return self.rules.add_shared("any", value)
-
-    def any_character(self) -> Expr:
-        return Ref("char")
-
-
-def _scalar_options(expr: Expr) -> tuple[Expr, ...]:
-    options = expr.options if hasattr(expr, "options") else ()
-    return tuple(option for option in options if isinstance(option, Ref | Lit))
 
 
 def build_array(conjunction: SchemaConjunction, writer: SchemaWriter) -> Expr:
     low, high = _item_bounds(conjunction, writer)
-    _note_array_keywords(conjunction, writer, low, high)
-    prefix = max((len(given) for given in conjunction.collect_values("prefixItems")), default=0)
+    _note_array_keywords(conjunction, writer.document, high)
+    prefix = max(map(len, conjunction.collect_values("prefixItems")), default=0)
     further_pointers = _further_item_pointers(conjunction, prefix, low)
     if further_pointers is None:
         high = min(high, prefix)
@@ -110,22 +99,22 @@ def _list_items(item: Expr, low: int, high: int) -> Expr:
 
 
 def _item_bounds(conjunction: SchemaConjunction, writer: SchemaWriter) -> tuple[int, int]:
-    low = max((int(given) for given in conjunction.collect_values("minItems")), default=0)
+    low = conjunction.largest("minItems")
     if low > MAX_REQUIRED:
         raise CallerError(f"minItems {low} is more than a grammar can ask for; at most {MAX_REQUIRED} is.")
-    high = min((int(given) for given in conjunction.collect_values("maxItems")), default=max(low, writer.limits.items))
+    high = min(map(int, conjunction.collect_values("maxItems")), default=max(low, writer.limits.items))
     return low, min(high, max(low, MAX_REPEAT))
 
 
-def _note_array_keywords(conjunction: SchemaConjunction, writer: SchemaWriter, low: int, high: int) -> None:
+def _note_array_keywords(conjunction: SchemaConjunction, document: SchemaDocument, high: int) -> None:
     for part in conjunction.parts:
         schema = part.schema
         if schema.get("uniqueItems") is True and high > 1:
-            writer.document.note_unenforced(part.pointer, "uniqueItems")
+            document.note_unenforced(part.pointer, "uniqueItems")
         if ("contains" in schema and schema.get("minContains", 1) != 0) or "maxContains" in schema:
-            writer.document.note_unenforced(part.pointer, "contains")
+            document.note_unenforced(part.pointer, "contains")
         if schema.get("unevaluatedItems") not in (None, False, True):
-            writer.document.note_unenforced(part.pointer, "unevaluatedItems")
+            document.note_unenforced(part.pointer, "unevaluatedItems")
 
 
 def _item_pointers(conjunction: SchemaConjunction, at: int) -> Pointers:
@@ -140,9 +129,7 @@ def _item_pointers(conjunction: SchemaConjunction, at: int) -> Pointers:
 
 def _further_item_pointers(conjunction: SchemaConjunction, prefix: int, low: int) -> Pointers | None:
     """Return the schemas of items after the positional ones; None if no further items are allowed."""
-    if any(
-        given is False for given in conjunction.collect_values("unevaluatedItems")
-    ) and not conjunction.collect_values("items"):
+    if False in conjunction.collect_values("unevaluatedItems") and not conjunction.collect_values("items"):
         return None
     pointers = _item_pointers(conjunction, prefix)
     return None if not pointers and low <= prefix and prefix else pointers
@@ -239,9 +226,8 @@ class PropertyBounds(Struct, frozen=True):
 
 
 def build_object(conjunction: SchemaConjunction, writer: SchemaWriter) -> Expr:
-    names = {name: None for given in conjunction.collect_values("properties") for name in given}
-    required = {name for given in conjunction.collect_values("required") for name in given}
-    names |= dict.fromkeys(name for given in conjunction.collect_values("required") for name in given)
+    required = conjunction.collect_names("required")
+    names = conjunction.collect_names("properties") | required
     keys = PropertyNames(conjunction, writer, list(names))
     members = []
     for name in names:
@@ -272,16 +258,8 @@ def list_property_pointers(conjunction: SchemaConjunction, name: str, keys: Prop
         evaluated = evaluated or bool(own)
         pointers.update(own)
     if not evaluated:
-        pointers.update(_list_unevaluated_pointers(conjunction))
+        pointers.update(conjunction.list_pointers("unevaluatedProperties"))
     return frozenset(pointers)
-
-
-def _list_unevaluated_pointers(conjunction: SchemaConjunction) -> list[str]:
-    return [
-        join_pointer(p.pointer, "unevaluatedProperties")
-        for p in conjunction.parts
-        if "unevaluatedProperties" in p.schema
-    ]
 
 
 def _build_extra_property(conjunction: SchemaConjunction, writer: SchemaWriter, keys: PropertyNames) -> Expr:
@@ -289,17 +267,13 @@ def _build_extra_property(conjunction: SchemaConjunction, writer: SchemaWriter, 
     patterned = [part for part in conjunction.parts if part.schema.get("patternProperties")]
     if patterned:
         return _build_pattern_property(patterned, conjunction, writer, keys)
-    pointers = [
-        join_pointer(part.pointer, "additionalProperties")
-        for part in conjunction.parts
-        if "additionalProperties" in part.schema
-    ]
-    pointers = pointers or _list_unevaluated_pointers(conjunction)
+    pointers = conjunction.list_pointers("additionalProperties")
+    pointers = pointers or conjunction.list_pointers("unevaluatedProperties")
     # A schema that names properties and does not mention others gets no others: a model needs none.
     if (
         not pointers
         and (conjunction.collect_values("properties") or conjunction.collect_values("required"))
-        and _min_properties(conjunction) <= len(keys.names)
+        and conjunction.largest("minProperties") <= len(keys.names)
     ):
         return NEVER
     if any(writer.document.get_schema(place) is False for place in pointers):
@@ -324,11 +298,11 @@ def _build_pattern_property(
     return alt(*options)
 
 
-def _note_object_keywords(conjunction: SchemaConjunction, writer: SchemaWriter, required: set[str]) -> None:
+def _note_object_keywords(conjunction: SchemaConjunction, writer: SchemaWriter, required: dict[str, None]) -> None:
     note = writer.document.note_unenforced
     for at, part in enumerate(conjunction.parts):
         needs: dict[str, Any] = part.schema.get("dependentRequired", {})
-        if not all(required.issuperset(names) for names in needs.values()):
+        if not all(required.keys() >= set(names) for names in needs.values()):
             note(part.pointer, "dependentRequired")
         if part.schema.get("dependentSchemas"):
             note(part.pointer, "dependentSchemas")
@@ -336,34 +310,23 @@ def _note_object_keywords(conjunction: SchemaConjunction, writer: SchemaWriter, 
             note(part.pointer, "unevaluatedProperties")
 
 
-def _min_properties(conjunction: SchemaConjunction) -> int:
-    return max((int(given) for given in conjunction.collect_values("minProperties")), default=0)
-
-
 def _property_bounds(
     conjunction: SchemaConjunction, writer: SchemaWriter, members: list[ObjectMember], extra: Expr
 ) -> PropertyBounds:
-    low = _min_properties(conjunction)
+    low = conjunction.largest("minProperties")
     most = max(low, len(members) + writer.limits.properties)
-    high = min((int(given) for given in conjunction.collect_values("maxProperties")), default=most)
+    high = min(map(int, conjunction.collect_values("maxProperties")), default=most)
     needed = sum(member.required for member in members)
     extras = 0 if extra == NEVER else max(writer.limits.properties, low)
     if low > 1000:
         raise CallerError(f"minProperties {low} is more than a grammar can ask for; at most 1000 is.")
     # Two open names may be equal, so only one of them is certain to count.
     if extras and low - needed > 1:
-        _note_keywords(conjunction, writer, "minProperties")
+        writer.document.note_keywords(conjunction, "minProperties")
     if (len(members) + 1) * (min(high, len(members)) + 2) > MAX_TABLE_CELLS and (low > 1 or high < len(members)):
-        _note_keywords(conjunction, writer, "minProperties", "maxProperties")
+        writer.document.note_keywords(conjunction, "minProperties", "maxProperties")
         low, high = 0, len(members) + extras
     return PropertyBounds(low, high, extras)
-
-
-def _note_keywords(conjunction: SchemaConjunction, writer: SchemaWriter, *keys: str) -> None:
-    for part in conjunction.parts:
-        for key in keys:
-            if key in part.schema:
-                writer.document.note_unenforced(part.pointer, key)
 
 
 def _build_members(members: list[ObjectMember], extra: Expr, bounds: PropertyBounds, writer: SchemaWriter) -> Expr:

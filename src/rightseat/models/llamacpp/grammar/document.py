@@ -38,6 +38,18 @@ class SchemaConjunction(Struct, frozen=True, eq=False):
     def collect_values(self, keyword: str) -> list[Any]:
         return [part.schema[keyword] for part in self.parts if keyword in part.schema]
 
+    def collect_names(self, keyword: str) -> dict[str, None]:
+        """Return the names that the values of this keyword list, in order."""
+        return {name: None for names in self.collect_values(keyword) for name in names}
+
+    def largest(self, keyword: str) -> int:
+        """Return the largest value of a lower bound such as `minItems`, 0 without one."""
+        return max(map(int, self.collect_values(keyword)), default=0)
+
+    def list_pointers(self, *steps: str) -> list[str]:
+        """Return the pointers of the schemas at these steps in the parts that have the first of them."""
+        return [join_pointer(part.pointer, *steps) for part in self.parts if steps[0] in part.schema]
+
 
 class _Expansion(Struct):
     pending: list[tuple[str, frozenset[str]]]
@@ -62,6 +74,13 @@ class SchemaDocument:
 
     def note_unenforced(self, pointer: str, keyword: str) -> None:
         self.unenforced[f"{pointer}: {keyword}"] = None
+
+    def note_keywords(self, conjunction: SchemaConjunction, *keywords: str) -> None:
+        """Note those of the keywords that the conjunction uses as unenforced."""
+        for part in conjunction.parts:
+            for keyword in keywords:
+                if keyword in part.schema:
+                    self.note_unenforced(part.pointer, keyword)
 
     def get_schema(self, pointer: str) -> Any:
         """Return the schema at a pointer; raises CallerError if there is none."""

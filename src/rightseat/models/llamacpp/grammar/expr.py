@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -80,6 +81,28 @@ def rep(body: Expr, low: int, high: int) -> Expr:
 
 def chars(ranges: Ranges) -> Expr:
     return Chars(ranges) if ranges else NEVER
+
+
+def list_children(expr: Expr) -> tuple[Expr, ...]:
+    match expr:
+        case Seq(children) | Alt(children):
+            return children
+        case Rep(body):
+            return (body,)
+        case _:
+            return ()
+
+
+def map_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    match expr:
+        case Seq(parts):
+            return seq(*map(change, parts))
+        case Alt(options):
+            return alt(*map(change, options))
+        case Rep(body, low, high):
+            return rep(change(body), low, high)
+        case _:
+            return expr
 
 
 def measure_length(expr: Expr) -> tuple[int, int]:

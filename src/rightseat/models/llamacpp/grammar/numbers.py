@@ -20,14 +20,12 @@ EXACT_DIGITS = 15
 
 
 class NumberRange(Struct, frozen=True):
-    """A range of numbers; None is no bound."""
+    """A range of numbers; None is no bound, an excluded bound is exclusive."""
 
     low: Decimal | None = None
     high: Decimal | None = None
     low_excluded: bool = False
-    """The lower bound is exclusive."""
     high_excluded: bool = False
-    """The upper bound is exclusive."""
 
 
 def _digit_range(low: str, high: str) -> Expr:
@@ -73,8 +71,8 @@ def build_naturals(low: int, high: int) -> Expr:
 @lru_cache(256)
 def build_integer(span: NumberRange, limits: GrammarLimits, step: int = 1) -> Expr:
     """Return multiples of `step`, a power of ten, within the range."""
-    low = None if span.low is None else _ceiling(span.low, step, span.low_excluded)
-    high = None if span.high is None else -_ceiling(-span.high, step, span.high_excluded)
+    low = None if span.low is None else ceil_to_step(span.low, step, span.low_excluded)
+    high = None if span.high is None else -ceil_to_step(-span.high, step, span.high_excluded)
     largest = 10 ** max(limits.digits, *(len(str(abs(bound))) + 1 for bound in (low or 0, high or 0))) - 1
     low, high = -largest if low is None else low, largest if high is None else high
     zeros = Lit("0" * (len(str(step)) - 1)) if step > 1 else EMPTY
@@ -83,42 +81,28 @@ def build_integer(span: NumberRange, limits: GrammarLimits, step: int = 1) -> Ex
     return alt(Lit("0") if low <= 0 <= high else NEVER, positive, negative)
 
 
-def _ceiling(bound: Decimal, step: int, excluded: bool) -> int:
+def ceil_to_step(bound: Decimal, step: int | Fraction, excluded: bool) -> int:
+    """Return the number of steps to the first multiple of `step` at or, if `excluded`, above the bound."""
     exact = Fraction(bound) / step
     whole = ceil(exact)
     return whole + 1 if excluded and whole == exact else whole
 
 
 @lru_cache(256)
-def build_number(span: NumberRange, limits: GrammarLimits, pointers: int | None = None) -> Expr:
+def build_number(span: NumberRange, limits: GrammarLimits, places: int | None = None) -> Expr:
     """Return decimals within the range, with at most `places` decimal places."""
-    if span == NumberRange() and pointers is None:
+    if span == NumberRange() and places is None:
         return build_any_number(limits)
     bounds = [bound for bound in (span.low, span.high) if bound is not None]
     long = max((len(str(abs(int(bound)))) for bound in bounds), default=1)
     needed = max((_count_decimals(bound) for bound in bounds), default=0)
     spare = max(needed, min(max(limits.decimals, needed + 1), EXACT_DIGITS - long))
-    most = spare if pointers is None else min(pointers, spare)
+    most = spare if places is None else min(places, spare)
     top = Decimal(10) ** max(limits.digits, long + 1)
-    zero = Decimal(0)
-    positive = _build_magnitude(
-        max(span.low, zero) if span.low is not None else zero,
-        span.high if span.high is not None else top,
-        span.low_excluded and span.low is not None and span.low >= 0,
-        span.high_excluded or span.high is None,
-        most,
-    )
-    negative = (
-        NEVER
-        if span.low is not None and span.low >= 0
-        else _build_magnitude(
-            max(-span.high, zero) if span.high is not None else zero,
-            -span.low if span.low is not None else top,
-            span.high_excluded and span.high is not None and span.high <= 0,
-            span.low_excluded or span.low is None,
-            most,
-        )
-    )
+    low, low_excluded = (-top, True) if span.low is None else (span.low, span.low_excluded)
+    high, high_excluded = (top, True) if span.high is None else (span.high, span.high_excluded)
+    positive = _build_magnitude(low, high, low_excluded, high_excluded, most)
+    negative = _build_magnitude(-high, -low, high_excluded, low_excluded, most) if low < 0 else NEVER
     return alt(positive, seq(Lit("-"), negative))
 
 
@@ -133,111 +117,46 @@ def _count_decimals(bound: Decimal) -> int:
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
-def _fraction_digits(bound: Decimal) -> str:
-    """Return the digits after the point, without trailing zeros."""
-    return f"{bound % 1:f}".partition(".")[2].rstrip("0")
-
-
-def _build_magnitude(low: Decimal, high: Decimal, above: bool, below: bool, pointers: int) -> Expr:
-    if low > high or (low == high and (above or below)):
+def _build_magnitude(low: Decimal, high: Decimal, low_excluded: bool, high_excluded: bool, places: int) -> Expr:
+    """Return the non-negative decimals between two bounds."""
+    scale = 10**places
+    first = max(0, ceil_to_step(low, Fraction(1, scale), low_excluded))
+    last = -ceil_to_step(-high, Fraction(1, scale), high_excluded)
+    if first > last:
         return NEVER
-    first, last = int(low), int(high)
-    under, over = _fraction_digits(low), _fraction_digits(high)
-    if first == last:
-        return seq(Lit(str(first)), _fraction_between(under, over, above, below, pointers))
-    return alt(
-        seq(Lit(str(first)), _fraction_from(under, above, pointers)),
-        seq(
-            build_naturals(first + 1, last - 1),
-            rep(seq(Lit("."), _any_digits(1, pointers)), 0, 1) if pointers else EMPTY,
-        ),
-        seq(Lit(str(last)), _fraction_up_to(over, below, pointers)),
-    )
+    zeros, nines = "0" * places, "9" * places
+    (low_whole, low_digits), (high_whole, high_digits) = (_split_digits(number, places) for number in (first, last))
+    if low_whole == high_whole:
+        return seq(Lit(str(low_whole)), _build_fraction(low_digits, high_digits, Lit(".")))
+    options: list[Expr] = []
+    if low_digits != zeros:
+        options.append(seq(Lit(str(low_whole)), _build_fraction(low_digits, nines, Lit("."))))
+        low_whole += 1
+    if high_digits != nines:
+        options.append(seq(Lit(str(high_whole)), _build_fraction(zeros, high_digits, Lit("."))))
+        high_whole -= 1
+    return alt(*options, seq(build_naturals(low_whole, high_whole), _build_fraction(zeros, nines, Lit("."))))
 
 
-def _build_point(body: Expr, bare: bool) -> Expr:
-    """Return a point with digits after it; optional if `bare`."""
-    dotted = seq(Lit("."), body)
-    return rep(dotted, 0, 1) if bare else dotted
+def _split_digits(number: int, places: int) -> tuple[int, str]:
+    """Return the whole part and the digits after the point of `number` / 10 ** `places`."""
+    whole, digits = divmod(number, 10**places)
+    return whole, f"{digits:0{places}}" if places else ""
 
 
-def _fraction_from(under: str, above: bool, pointers: int) -> Expr:
-    if not under and not above:
-        return _build_point(_any_digits(1, pointers) if pointers else NEVER, True)
-    return _build_point(_digits_at_least(under, above, pointers), False)
-
-
-def _digits_at_least(digits: str, above: bool, pointers: int) -> Expr:
-    if pointers <= 0:
-        return EMPTY if not digits and not above else NEVER
-    if not digits:
-        if not above:
-            return _any_digits(0, pointers)
-        return alt(
-            *(seq(Lit("0" * n), _digit_range("1", "9"), _any_digits(0, pointers - n - 1)) for n in range(pointers))
+def _build_fraction(low: str, high: str, point: Expr = EMPTY) -> Expr:
+    """Return `point` and digits between two digit strings; omitted digits, perhaps all of them, are zeros."""
+    if not low:
+        return EMPTY
+    size, rest = len(low), len(low) - 1
+    if low == "0" * size and high == "9" * size:
+        digits = _any_digits(1, size)
+    elif low[0] == high[0]:
+        digits = seq(Lit(low[0]), _build_fraction(low[1:], high[1:]))
+    else:
+        digits = alt(
+            seq(Lit(low[0]), _build_fraction(low[1:], "9" * rest)),
+            seq(_digit_range(chr(ord(low[0]) + 1), chr(ord(high[0]) - 1)), _any_digits(0, rest)),
+            seq(Lit(high[0]), _build_fraction("0" * rest, high[1:])),
         )
-    return alt(
-        seq(_digit_range(chr(ord(digits[0]) + 1), "9"), _any_digits(0, pointers - 1)),
-        seq(Lit(digits[0]), _digits_at_least(digits[1:], above, pointers - 1)),
-    )
-
-
-def _fraction_up_to(over: str, below: bool, pointers: int) -> Expr:
-    if not over:
-        return NEVER if below else _build_point(rep(_digit_range("0", "0"), 1, pointers), True)
-    return _build_point(_digits_at_most(over, below, pointers), True)
-
-
-def _digits_at_most(digits: str, below: bool, pointers: int) -> Expr:
-    """Return fraction digits up to `digits`, at least one; a shorter prefix is a smaller number."""
-    if pointers <= 0:
-        return NEVER
-    if not digits:
-        return NEVER if below else rep(_digit_range("0", "0"), 1, pointers)
-    rest = _digits_at_most(digits[1:], below, pointers - 1)
-    # The text may stop here if the omitted digits are more than zero or the bound is inclusive.
-    stop = len(digits) > 1 or not below
-    same = rep(rest, 0, 1) if stop else rest
-    return alt(seq(_digit_range("0", chr(ord(digits[0]) - 1)), _any_digits(0, pointers - 1)), seq(Lit(digits[0]), same))
-
-
-def _fraction_between(under: str, over: str, above: bool, below: bool, pointers: int) -> Expr:
-    bare = not under and not above
-    return _build_point(_digits_within(under, over, above, below, pointers), bare)
-
-
-def _digits_within(under: str, over: str, above: bool, below: bool, pointers: int) -> Expr:
-    if not under:
-        reached = _digits_at_most(over, below, pointers)
-        if not above:
-            return reached
-        return _positive_digits_up_to(over, below, pointers)
-    if pointers <= 0:
-        return NEVER
-    high = over or "0"
-    if under[0] == high[0]:
-        rest = _digits_within(under[1:], over[1:], above, below, pointers - 1)
-        stop = len(under) == 1 and not above
-        return seq(Lit(under[0]), rep(rest, 0, 1) if stop else rest)
-    if under[0] > high[0]:
-        return NEVER
-    tail = _digits_at_most(over[1:], below, pointers - 1)
-    stop = len(over) > 1 or not below
-    return alt(
-        seq(Lit(under[0]), _digits_at_least(under[1:], above, pointers - 1)),
-        seq(_digit_range(chr(ord(under[0]) + 1), chr(ord(high[0]) - 1)), _any_digits(0, pointers - 1)),
-        seq(Lit(high[0]), rep(tail, 0, 1) if stop else tail),
-    )
-
-
-def _positive_digits_up_to(over: str, below: bool, pointers: int) -> Expr:
-    """Return fraction digits above zero and up to `over`, at least one."""
-    if pointers <= 0 or not over:
-        return NEVER
-    if over[0] == "0":
-        return seq(Lit("0"), _positive_digits_up_to(over[1:], below, pointers - 1))
-    rest = _digits_at_most(over[1:], below, pointers - 1)
-    stop = len(over) > 1 or not below
-    same = seq(Lit(over[0]), rep(rest, 0, 1) if stop else rest)
-    smaller = seq(_digit_range("1", chr(ord(over[0]) - 1)), _any_digits(0, pointers - 1))
-    return alt(same, smaller, seq(Lit("0"), _digits_at_least("", True, pointers - 1)))
+    return seq(point, digits) if low.strip("0") else rep(seq(point, digits), 0, 1)

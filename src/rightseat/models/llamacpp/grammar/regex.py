@@ -6,7 +6,20 @@ import re
 
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.grammar.charset import ANY, Ranges, complement, merge_ranges, ranges_of, subtract
-from rightseat.models.llamacpp.grammar.expr import EMPTY, Alt, Expr, Ref, Rep, Seq, alt, chars, rep, seq
+from rightseat.models.llamacpp.grammar.expr import (
+    EMPTY,
+    Alt,
+    Expr,
+    Ref,
+    Rep,
+    Seq,
+    alt,
+    chars,
+    list_children,
+    map_children,
+    rep,
+    seq,
+)
 
 MAX_PATTERN = 4000
 MAX_NESTING = 40
@@ -208,30 +221,13 @@ def _expand_branches(expr: Expr) -> list[list[Expr]]:
 
 
 def _has_anchor(expr: Expr) -> bool:
-    match expr:
-        case Ref():
-            return True
-        case Seq(parts):
-            return any(map(_has_anchor, parts))
-        case Alt(options):
-            return any(map(_has_anchor, options))
-        case Rep(body):
-            return _has_anchor(body)
-        case _:
-            return False
+    return isinstance(expr, Ref) or any(map(_has_anchor, list_children(expr)))
 
 
 def _bound_repetitions(expr: Expr, limit: int) -> Expr:
-    """Limit unbounded repetitions."""
-    match expr:
-        case Seq(parts):
-            return seq(*(_bound_repetitions(part, limit) for part in parts))
-        case Alt(options):
-            return alt(*(_bound_repetitions(option, limit) for option in options))
-        case Rep(body, low, high):
-            most = max(low, limit) if high == UNBOUNDED else high
-            if most > 8000:
-                raise UnsupportedPattern("too many repetitions")
-            return rep(_bound_repetitions(body, min(limit, MAX_INNER_REPEAT)), low, most)
-        case _:
-            return expr
+    if not isinstance(expr, Rep):
+        return map_children(expr, lambda child: _bound_repetitions(child, limit))
+    most = max(expr.low, limit) if expr.high == UNBOUNDED else expr.high
+    if most > 8000:
+        raise UnsupportedPattern("too many repetitions")
+    return rep(_bound_repetitions(expr.body, min(limit, MAX_INNER_REPEAT)), expr.low, most)

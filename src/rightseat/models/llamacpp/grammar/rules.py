@@ -1,7 +1,4 @@
-"""GrammarRules: named rules of a grammar under construction, and their GBNF text.
-
-Limits where a schema sets no bound: a small model does not stop by itself. Write rules as GBNF text.
-"""
+"""GrammarRules: named rules of a grammar under construction, and their GBNF text."""
 
 from __future__ import annotations
 
@@ -12,8 +9,20 @@ from typing import Any
 from msgspec import Struct
 
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp.grammar.charset import ANY, CHAR, list_json_spellings, quote_literal, single_character
-from rightseat.models.llamacpp.grammar.expr import NEVER, Alt, Chars, Expr, Lit, RawGbnf, Ref, Rep, Seq, alt, rep, seq
+from rightseat.models.llamacpp.grammar.charset import ANY, CHAR, Ranges, list_json_spellings, quote_literal
+from rightseat.models.llamacpp.grammar.expr import (
+    NEVER,
+    Alt,
+    Chars,
+    Expr,
+    Lit,
+    RawGbnf,
+    Ref,
+    Rep,
+    Seq,
+    list_children,
+    map_children,
+)
 
 # llama.cpp rejects repetitions of 2000 and more.
 MAX_REPEAT = 1900
@@ -23,6 +32,8 @@ MAX_REQUIRED = 8000
 
 
 class GrammarLimits(Struct, frozen=True, kw_only=True):
+    """Limits where a schema sets no bound: a small model does not stop by itself."""
+
     string: int = 1000
     """Characters of a string without maxLength."""
     key: int = 64
@@ -39,23 +50,10 @@ class GrammarLimits(Struct, frozen=True, kw_only=True):
     """Nesting levels where any value is allowed."""
     pattern_padding: int = 32
     """Characters before the match of an unanchored pattern."""
-    anchored_patterns: bool = False
-    """Patterns match the whole string even without anchors, as plugin documents expect."""
     alternatives: int = 1000
     """Combinations of anyOf and oneOf branches."""
     rules: int = 20_000
     """Rules of one grammar."""
-
-
-class Grammar(Struct, frozen=True):
-    text: str
-    """GBNF for llama.cpp."""
-    exact: bool
-    """Every text of the grammar satisfies the schema."""
-    unenforced: tuple[str, ...]
-    """Keywords that the grammar does not enforce, as "path: keyword"; validate the generated text."""
-    schema: dict[str, Any]
-    """The schema upgraded to JSON Schema 2020-12, for validation."""
 
 
 _RULE_NAME = re.compile(r"[A-Za-z0-9-]+")
@@ -63,9 +61,9 @@ _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]')
 
 
 class GbnfWriter:
-    def __init__(self, bodies: dict[str, Expr], taken: set[str]) -> None:
+    def __init__(self, bodies: dict[str, Expr], reserved_names: set[str]) -> None:
         self.bodies = bodies
-        self.reserved_names = taken
+        self.reserved_names = reserved_names
         self.used_names: list[str] = []
         self.hoisted_rules: dict[Expr, str] = {}
 
@@ -108,7 +106,7 @@ class GbnfWriter:
             case Ref(name):
                 return self.use_rule(self.resolve_rule(name))
             case Chars(ranges):
-                return self.write_character(expr, ranges == ANY)
+                return self.write_character(ranges)
             case RawGbnf(text):
                 self.used_names += _RULE_NAME.findall(_QUOTED.sub(" ", text))
                 return text
@@ -117,22 +115,21 @@ class GbnfWriter:
             case _:
                 return f"({self.write_alternatives(expr)})"
 
-    def write_character(self, expr: Chars, any_char: bool) -> str:
-        if any_char:
+    def write_character(self, ranges: Ranges) -> str:
+        if ranges == ANY:
             return self.use_rule("char")
-        ways = list_json_spellings(expr.ranges)
-        if len(ways) == 1:
-            return ways[0] if ways[0].startswith("[") else f"({ways[0]})"
-        return self.use_rule(self.add_hoisted_rule("char", RawGbnf(" | ".join(ways))))
+        spellings = list_json_spellings(ranges)
+        if len(spellings) == 1:
+            return spellings[0] if spellings[0].startswith("[") else f"({spellings[0]})"
+        return self.use_hoisted_rule("char", RawGbnf(" | ".join(spellings)))
 
     def write_repetition(self, body: Expr, low: int, high: int) -> str:
         if (low, high) == (0, 1):
             return f"({self.write_alternatives(body)})?" if not isinstance(body, Ref) else f"{self.write_item(body)}?"
         # llama.cpp copies a group for each repetition; a rule reference counts as one element.
-        plain = isinstance(body, Ref | Chars)
-        atom = self.write_item(body) if plain else self.use_rule(self.add_hoisted_rule("part", body))
+        atom = self.write_item(body) if isinstance(body, Ref | Chars) else self.use_hoisted_rule("part", body)
         if atom.startswith("("):
-            atom = self.use_rule(self.add_hoisted_rule("part", RawGbnf(atom)))
+            atom = self.use_hoisted_rule("part", RawGbnf(atom))
         words = []
         while low > MAX_REPEAT:
             words.append(f"{atom}{{{MAX_REPEAT}}}")
@@ -154,23 +151,24 @@ class GbnfWriter:
             name = body.name
         return name
 
-    def add_hoisted_rule(self, hint: str, body: Expr) -> str:
+    def use_hoisted_rule(self, hint: str, body: Expr) -> str:
         if body not in self.hoisted_rules:
             name = hint
             while name in self.bodies or name in self.reserved_names:
                 name = f"{hint}-{len(self.hoisted_rules)}-{len(self.bodies)}"
             self.bodies[name] = body
             self.hoisted_rules[body] = name
-        return self.hoisted_rules[body]
+        return self.use_rule(self.hoisted_rules[body])
 
 
 def _literal_text(expr: Expr) -> str | None:
-    if isinstance(expr, Lit):
-        return expr.text
-    if isinstance(expr, Chars):
-        char = single_character(expr.ranges)
-        return char if char and char >= " " and char not in '"\\' else None
-    return None
+    match expr:
+        case Chars(((low, high),)) if low == high and low >= 0x20 and chr(low) not in '"\\':
+            return chr(low)
+        case Lit(text):
+            return text
+        case _:
+            return None
 
 
 _UNSAFE_CHARS = re.compile(r"[^a-z0-9]+")
@@ -185,7 +183,10 @@ def to_rule_name(hint: str) -> str:
 
 
 class GrammarRules:
-    """Named rules. Methods that add one return its name, made unique and valid."""
+    """Named rules. Methods that add one return its name, made unique and valid.
+
+    `unenforced`: keywords of schemas that the grammar does not enforce, as "path: keyword".
+    """
 
     def __init__(self, limits: GrammarLimits | None = None) -> None:
         self.limits = limits or GrammarLimits()
@@ -264,17 +265,7 @@ class GrammarRules:
 
 
 def _list_references(expr: Expr) -> set[str]:
-    match expr:
-        case Ref(name):
-            return {name}
-        case Seq(parts):
-            return set().union(*map(_list_references, parts))
-        case Alt(options):
-            return set().union(*map(_list_references, options))
-        case Rep(body):
-            return _list_references(body)
-        case _:
-            return set()
+    return {expr.name} if isinstance(expr, Ref) else set().union(*map(_list_references, list_children(expr)))
 
 
 def _is_satisfiable(expr: Expr, satisfiable: set[str]) -> bool:
@@ -292,14 +283,6 @@ def _is_satisfiable(expr: Expr, satisfiable: set[str]) -> bool:
 
 
 def _prune(expr: Expr, unsatisfiable: set[str]) -> Expr:
-    match expr:
-        case Ref(name):
-            return NEVER if name in unsatisfiable else expr
-        case Seq(parts):
-            return seq(*(_prune(part, unsatisfiable) for part in parts))
-        case Alt(options):
-            return alt(*(_prune(option, unsatisfiable) for option in options))
-        case Rep(body, low, high):
-            return rep(_prune(body, unsatisfiable), low, high)
-        case _:
-            return expr
+    if isinstance(expr, Ref):
+        return NEVER if expr.name in unsatisfiable else expr
+    return map_children(expr, lambda child: _prune(child, unsatisfiable))

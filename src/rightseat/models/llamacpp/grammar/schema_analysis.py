@@ -1,8 +1,4 @@
-"""JSON types that a conjunction allows.
-
-Enumerated values of a schema: enum and const. Check oneOf branches for overlap: oneOf is compiled as anyOf, which
-is exact only for disjoint branches.
-"""
+"""What a conjunction allows: its JSON types, its enumerated values, and whether oneOf branches overlap."""
 
 from __future__ import annotations
 
@@ -19,32 +15,25 @@ from rightseat.models.llamacpp.grammar.document import (
 from rightseat.models.llamacpp.grammar.expr import Expr, Lit, alt
 from rightseat.types.schema import get_validator
 
-ALL_TYPES = ("object", "array", "string", "number", "boolean", "null")
+_JSON_TYPES = {
+    dict: "object", list: "array", str: "string", float: "number", int: "number", bool: "boolean", type(None): "null"
+}  # fmt: skip
+ALL_TYPES = tuple(dict.fromkeys(_JSON_TYPES.values()))
 
 _KEYWORDS = {
-    "object": (
-        "properties",
-        "required",
-        "additionalProperties",
-        "patternProperties",
-        "propertyNames",
-        "minProperties",
-        "maxProperties",
-        "unevaluatedProperties",
-        "dependentRequired",
-        "dependentSchemas",
-    ),
+    "object": ("properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties",
+               "maxProperties", "unevaluatedProperties", "dependentRequired", "dependentSchemas"),
     "array": ("items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "unevaluatedItems"),
     "string": ("pattern", "minLength", "maxLength", "format"),
     "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-}
+}  # fmt: skip
 
 
 def list_allowed_types(conjunction: SchemaConjunction, document: SchemaDocument) -> list[str]:
     """Return the allowed types in grammar order; without `type`, those that other keywords constrain."""
     allowed: set[str] | None = None
-    for given in conjunction.collect_values("type"):
-        types = {given} if isinstance(given, str) else set(given)
+    for value in conjunction.collect_values("type"):
+        types = {value} if isinstance(value, str) else set(value)
         allowed = types if allowed is None else _intersect_types(allowed, types)
     if allowed is None:
         allowed = {
@@ -147,7 +136,8 @@ MAX_COMPARED_BRANCHES = 64
 
 
 def note_overlaps(document: SchemaDocument) -> None:
-    """Note every oneOf of the document whose branches may overlap."""
+    """Note every oneOf of the document whose branches may overlap: it is compiled as anyOf, which is exact
+    only for disjoint branches."""
     scratch = SchemaDocument(document.root, document.limits)
     for pointer in list(document.one_of_pointers):
         if not _is_disjoint_one_of(scratch, pointer):
@@ -174,8 +164,7 @@ def _are_disjoint(left: SchemaConjunction, right: SchemaConjunction, document: S
     ours, theirs = list_enumerated_values(left), list_enumerated_values(right)
     if ours is not None and theirs is not None:
         return not set(map(canonical_key, ours)) & set(map(canonical_key, theirs))
-    mine, other = _possible_types(left, ours, document), _possible_types(right, theirs, document)
-    shared = mine & other
+    shared = _possible_types(left, ours, document) & _possible_types(right, theirs, document)
     if not shared:
         return True
     if shared != {"object"} or level > 2:
@@ -190,40 +179,28 @@ def _are_disjoint(left: SchemaConjunction, right: SchemaConjunction, document: S
 def _possible_types(conjunction: SchemaConjunction, values: list[Any] | None, document: SchemaDocument) -> set[str]:
     """Return all types a value may have; without `type` a schema allows every type."""
     if values is not None:
-        return {_json_type(value) for value in values}
+        return {_JSON_TYPES[type(value)] for value in values}
     if not conjunction.collect_values("type"):
-        return {"object", "array", "string", "number", "boolean", "null"}
+        return set(ALL_TYPES)
     return {"number" if kind == "integer" else kind for kind in list_allowed_types(conjunction, document)}
-
-
-def _json_type(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    names = {int: "number", float: "number", str: "string", list: "array", dict: "object"}
-    return names[type(value)]
 
 
 def _forbids_required(left: SchemaConjunction, right: SchemaConjunction) -> bool:
     """Return whether `left` requires a property that `right` forbids."""
-    required = {name for given in left.collect_values("required") for name in given}
-    for part in right.parts:
-        schema = part.schema
-        closed = schema.get("additionalProperties") is False and not schema.get("patternProperties")
-        if closed and required - set(schema.get("properties", ())):
-            return True
-    return False
+    required = left.collect_names("required").keys()
+    return any(
+        part.schema.get("additionalProperties") is False
+        and not part.schema.get("patternProperties")
+        and required - part.schema.get("properties", {}).keys()
+        for part in right.parts
+    )
 
 
 def _have_discriminator(
     left: SchemaConjunction, right: SchemaConjunction, document: SchemaDocument, level: int
 ) -> bool:
     """Return whether a property required by both has disjoint values."""
-    both = {n for given in left.collect_values("required") for n in given} & {
-        n for given in right.collect_values("required") for n in given
-    }
-    for name in sorted(both):
+    for name in sorted(left.collect_names("required").keys() & right.collect_names("required").keys()):
         ours, theirs = _property_pointers_of(left, name), _property_pointers_of(right, name)
         if ours and theirs:
             pairs = ((a, b) for a in document.expand_conjunctions(ours) for b in document.expand_conjunctions(theirs))

@@ -1,7 +1,4 @@
-"""Grammar of strings and of the content of property names.
-
-Patterns of JSON Schema formats.
-"""
+"""Grammar of strings and of the content of property names."""
 
 from __future__ import annotations
 
@@ -101,8 +98,8 @@ def build_string(conjunction: SchemaConjunction, document: SchemaDocument) -> Ex
 
 
 def build_string_content(conjunction: SchemaConjunction, document: SchemaDocument, limit: int) -> Expr:
-    low = max((int(given) for given in conjunction.collect_values("minLength")), default=0)
-    high = min((int(given) for given in conjunction.collect_values("maxLength")), default=None)
+    low = conjunction.largest("minLength")
+    high = min(map(int, conjunction.collect_values("maxLength")), default=None)
     if low > MAX_REQUIRED:
         raise CallerError(f"minLength {low} is more than a grammar can ask for; at most {MAX_REQUIRED} is.")
     shape = _build_shape(conjunction, document, limit)
@@ -132,7 +129,7 @@ def _build_shape(conjunction: SchemaConjunction, document: SchemaDocument, limit
 
 def try_pattern_content(pattern: str, document: SchemaDocument, limit: int) -> Expr | None:
     try:
-        return parse_pattern(pattern, limit, document.limits.pattern_padding, document.limits.anchored_patterns)
+        return parse_pattern(pattern, limit, document.limits.pattern_padding)
     except UnsupportedPattern:
         return None
 
@@ -144,10 +141,7 @@ def _fit_to_length(
     fitted = fit_length(shape, low, most)
     if fitted is not None:
         return fitted
-    for part in conjunction.parts:
-        for key in ("minLength", "maxLength"):
-            if key in part.schema:
-                document.note_unenforced(part.pointer, key)
+    document.note_keywords(conjunction, "minLength", "maxLength")
     return shape
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightseat.models.llamacpp.formats.answer_grammar import THINKING_TAGS, ThinkingTags
-from rightseat.models.llamacpp.grammar import GrammarRules
+from rightseat.models.llamacpp.grammar.rules import GrammarRules
 from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps
 from tests.contract.models.cases import CollectedAnswer, collect_answer
 from tests.unit.models.llamacpp.gbnf import Grammar

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from rightseat.models.llamacpp.grammar import Grammar, build_grammar
 from tests.kit.rounds import limit_rounds
 from tests.unit.models.llamacpp import gbnf
 from tests.unit.models.llamacpp.corpus import CORPUS
 from tests.unit.models.llamacpp.instances import generate_instances, is_simple, normalise_numbers
+from tests.unit.models.llamacpp.schema_grammar import SchemaGrammar, build_grammar
 
 TEXTS = max(1, limit_rounds(40) // 5)
 # Its grammar takes seconds to read.
@@ -25,7 +25,7 @@ SIMPLE_CASES = [
 
 
 @cache
-def build_case(name: str) -> tuple[Grammar, gbnf.Grammar, Any]:
+def build_case(name: str) -> tuple[SchemaGrammar, gbnf.Grammar, Any]:
     grammar = build_grammar(CORPUS[name])
     validator = jsonschema_rs.Draft202012Validator(grammar.schema, validate_formats=True, offline=True)
     return grammar, gbnf.Grammar.parse(grammar.text), validator

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.models.llamacpp.grammar import build_grammar
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.unit.models.llamacpp.corpus import CORPUS
 from tests.unit.models.llamacpp.gbnf import Grammar
+from tests.unit.models.llamacpp.schema_grammar import build_grammar
 
 pytestmark = [
     pytest.mark.model,

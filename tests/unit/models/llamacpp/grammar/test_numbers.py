@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp.grammar import GrammarLimits, build_grammar
+from rightseat.models.llamacpp.grammar.rules import GrammarLimits
 from tests.kit.rounds import limit_rounds
 from tests.unit.models.llamacpp.gbnf import Grammar
+from tests.unit.models.llamacpp.schema_grammar import build_grammar
 
 BOUND = st.integers(-1200, 1200) | st.integers(-12, 12)
 DECIMAL = st.decimals(-20, 20, places=2) | st.decimals(-2, 2, places=3)

@@ -10,10 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp.grammar import GrammarLimits, build_grammar
+from rightseat.models.llamacpp.grammar.rules import GrammarLimits
 from tests.kit.rounds import limit_rounds
 from tests.unit.models.llamacpp.corpus import PATTERNS
 from tests.unit.models.llamacpp.gbnf import Grammar
+from tests.unit.models.llamacpp.schema_grammar import build_grammar
 
 Schemas = st.SearchStrategy[Any]
 LIMITS = GrammarLimits(string=12, items=4, properties=3, depth=2)

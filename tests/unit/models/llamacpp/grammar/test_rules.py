@@ -1,4 +1,4 @@
-"""Composed grammars, hostile names, bad schemas, the cache."""
+"""Composed grammars, hostile names, bad schemas, limits."""
 
 import contextlib
 import json
@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import rightseat.models.llamacpp.grammar as package
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp.grammar import GrammarLimits, GrammarRules, build_grammar
+from rightseat.models.llamacpp.grammar.rules import GrammarLimits, GrammarRules
 from tests.kit.rounds import limit_rounds
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.unit.models.llamacpp.corpus import CORPUS
 from tests.unit.models.llamacpp.gbnf import Grammar
+from tests.unit.models.llamacpp.schema_grammar import build_grammar
 
 NAME = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.text(
     '"\\[]{}()|:=\n\t #^-*+?.<>!', max_size=8
@@ -218,14 +218,7 @@ def test_limits_bound_what_the_schema_leaves_open() -> None:
     assert {text: read.accepts(text) for text in texts} == texts
 
 
-@pytest.mark.demand("llamacpp.grammars_cached_schema")
-def test_the_cache_is_bounded_and_hit() -> None:
-    first = build_grammar({"type": "string", "maxLength": 77})
-    assert build_grammar({"maxLength": 77, "type": "string"}) is not first
-    assert build_grammar({"type": "string", "maxLength": 77}) is first
-    for size in range(300):
-        build_grammar({"type": "string", "maxLength": size})
-    assert len(package._cache) <= package.MAX_CACHED
+def test_the_rules_are_bounded() -> None:
     with pytest.raises(CallerError, match="grammar rules"):
         build_grammar(
             {"type": "object", "properties": {str(n): {"minLength": n} for n in range(99)}},

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp.grammar import GrammarLimits, build_grammar
 from rightseat.models.llamacpp.grammar.expr import fit_length, matches_text
 from rightseat.models.llamacpp.grammar.regex import UnsupportedPattern, parse_pattern
+from rightseat.models.llamacpp.grammar.rules import GrammarLimits
 from tests.kit.rounds import limit_rounds
 from tests.unit.models.llamacpp.corpus import PATTERNS, UNSUPPORTED_PATTERNS
 from tests.unit.models.llamacpp.gbnf import Grammar
+from tests.unit.models.llamacpp.schema_grammar import build_grammar
 
 # What Python's engine reads as ECMA-262 does.
 PORTABLE_PATTERNS = [
