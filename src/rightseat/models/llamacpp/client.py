@@ -1,18 +1,13 @@
-"""HTTP client of a llama-server: streamed completions, tokenization, embeddings, slots and health.
-
-Response structs of a llama-server: only the fields that are used; others are ignored. Convert failures of a
-llama-server to our errors.
-"""
+"""HTTP client of a llama-server: streamed completions, tokenization, embeddings, slots and health."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-import aiohttp
 import msgspec
 from msgspec import Struct
 from yarl import URL
@@ -27,20 +22,26 @@ from rightseat.errors import (
     UpstreamRejected,
     UpstreamTimeout,
 )
-from rightseat.http import client
+from rightseat.http.client import (
+    HttpClient,
+    IncompleteResponse,
+    Response,
+    check_headers,
+    format_request_head,
+    parse_base_url,
+)
 from rightseat.http.idle import IdleTimer
 from rightseat.http.sse import SseParser
-from rightseat.http.upstream import ERROR_BODY, ERROR_BODY_SECONDS, StatusTable, UpstreamErrors
+from rightseat.http.upstream import StatusTable, UpstreamErrors, read_error_body, read_head, send_request
 from rightseat.types.events import Usage
 
-ItemT = TypeVar("ItemT")
+T = TypeVar("T")
 
 
 class Timings(Struct, frozen=True):
-    """Token counts and times: `cache_n` cached prompt tokens, `prompt_n` read, `predicted_n` generated."""
+    """Token counts and times: `cache_n` cached prompt tokens, `predicted_n` generated."""
 
     cache_n: int = 0
-    prompt_n: int = 0
     predicted_n: int = 0
     predicted_ms: float = 0
 
@@ -49,12 +50,8 @@ class CompletionChunk(Struct, frozen=True):
     """A chunk of a completion. Counts, timings and stop reason are set in the last one (`stop`)."""
 
     content: str = ""
-    tokens: list[int] = []
-    index: int = 0
-    id_slot: int = -1
     stop: bool = False
     stop_type: str = ""
-    truncated: bool = False
     tokens_evaluated: int = 0
     tokens_predicted: int = 0
     completion_probabilities: list[dict[str, Any]] = []
@@ -79,8 +76,12 @@ class TokenPiece(Struct, frozen=True):
     piece: str | list[int]
 
 
-class TokenizeResponse(Struct, Generic[ItemT], frozen=True):
-    tokens: list[ItemT]
+class TokenizeResponse(Struct, Generic[T], frozen=True):
+    tokens: list[T]
+
+
+class DetokenizeResponse(Struct, frozen=True):
+    content: str
 
 
 _NOT_OFFERED = (
@@ -103,6 +104,15 @@ class LlamaServerErrors(UpstreamErrors):
         429: (UpstreamBusy, "has too much to do: try later."),
         503: (UpstreamOverloaded, "is still loading its model: try later."),
     }
+
+    def connect_timeout(self, seconds: float) -> RightseatError:
+        return self.connection_refused()
+
+    def from_exception(self, error: BaseException | None, timeout: float, connect_timeout: float = 0) -> RightseatError:
+        if type(error) is IncompleteResponse:
+            # The request may have arrived, so it must not be retried.
+            return self.incomplete_stream()
+        return super().from_exception(error, timeout, connect_timeout)
 
     def first_token_timeout(self, seconds: float) -> RightseatError:
         return UpstreamTimeout(
@@ -154,9 +164,7 @@ def _make_context_error(error: dict[str, Any]) -> RightseatError:
 
 
 _MAX_BODY = 64 << 20
-_CONNECTION_ERRORS = (aiohttp.ClientError, OSError)
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 
 class LlamaServerClient:
@@ -178,19 +186,20 @@ class LlamaServerClient:
             "Content-Type": "application/json",
             "Accept-Encoding": "identity",
             "User-Agent": "rightseat",
+            # A llama-server closes idle connections without notice, so reused ones sometimes break.
+            "Connection": "close",
             **({"Authorization": f"Bearer {key.reveal()}"} if key else {}),
         }
-        self._connect_timeout = connect_timeout
+        check_headers(self._headers)
         self._first_token_timeout = first_token_timeout
         self._idle_timeout = idle_timeout
-        self._session: aiohttp.ClientSession | None = None
+        self._http = HttpClient(self._base, connect_timeout=connect_timeout)
         self._closed = False
 
     async def close(self) -> None:
-        """Close the session; running requests are cut off."""
+        """Close all connections; running requests are cut off."""
         self._closed = True
-        if self._session is not None:
-            await self._session.close()
+        self._http.close()
 
     async def stream_completion(self, request: dict[str, Any]) -> AsyncIterator[CompletionChunk]:
         """Yield the chunks of one completion; the last one has `stop`. Closing the stream closes the
@@ -198,29 +207,28 @@ class LlamaServerClient:
         self._check_grammar(request.get("grammar"))
         # A server notices a disconnect only once its response has begun; progress events begin it early.
         body = {**request, "stream": True, "return_progress": True}
-        response = await self._open_response("POST", "completion", body, self._first_token_timeout)
-        now = asyncio.get_running_loop().time
-        timer = IdleTimer(self._idle_timeout, deadline=now() + self._first_token_timeout)
-        try:
-            reader = SseParser()
-            # Several completions of one prompt (n_cmpl) are interleaved; each ends with its own `stop`.
-            answers_left = max(1, int(request.get("n_cmpl") or 1))
-            while answers_left > 0:
-                # Progress events put the first token off.
-                timer.deadline = now() + self._first_token_timeout
-                data = await self._read_stream(response, timer)
-                for payload in reader.feed(data) if data else reader.close():
-                    piece = _decode_chunk(payload)
-                    if piece.prompt_progress is not None:
-                        continue
-                    timer.begun = True
-                    answers_left -= piece.stop
-                    yield piece
-                if not data and answers_left > 0:
-                    raise ERRORS.incomplete_stream()
-        finally:
-            timer.stop()
-            response.close()
+        reader = SseParser()
+        ended = False
+        async with self._exchange("POST", "completion", body, self._first_token_timeout) as (response, timer):
+            while not ended:
+                if not response.ready:
+                    # Progress events put the first token off.
+                    timer.deadline = asyncio.get_running_loop().time() + self._first_token_timeout
+                    await response.next_arrival()
+                ended, complete = response.ended, response.complete
+                payloads = reader.feed(response.take_body())
+                for payload in [*payloads, *reader.close()] if complete else payloads:
+                    chunk = _decode_chunk(payload)
+                    if chunk.prompt_progress is None:
+                        timer.begun = True
+                        yield chunk
+                    if chunk.stop:
+                        return
+            if not timer.expired:
+                raise ERRORS.incomplete_stream()
+            if timer.begun:
+                raise ERRORS.idle_timeout(self._idle_timeout)
+            raise ERRORS.first_token_timeout(self._first_token_timeout)
 
     async def tokenize(self, text: str, *, special: bool = True, add: bool = False) -> list[int]:
         """Tokenize text. `special`: parse control tokens in it. `add`: prepend the model's BOS token."""
@@ -232,11 +240,7 @@ class LlamaServerClient:
         return (await self._request_json("tokenize", body, TokenizeResponse[TokenPiece])).tokens
 
     async def detokenize(self, tokens: list[int]) -> str:
-        found = await self._request_json("detokenize", {"tokens": tokens}, dict[str, Any])
-        text = found.get("content")
-        if not isinstance(text, str):
-            raise ERRORS.invalid_response("no text for tokens")
-        return text
+        return (await self._request_json("detokenize", {"tokens": tokens}, DetokenizeResponse)).content
 
     async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
         return await self._request_json("v1/embeddings", body, dict[str, Any])
@@ -247,18 +251,17 @@ class LlamaServerClient:
     async def list_slots(self) -> list[dict[str, Any]]:
         return await self._request_json("slots", None, list[dict[str, Any]])
 
-    async def run_slot_action(self, number: int, action: Literal["save", "restore", "erase"], file: str = "") -> None:
-        """Save, restore or erase a slot. `file` is a name in the server's slot_save_path."""
+    async def run_slot_action(self, number: int, action: Literal["save", "restore"], file: str) -> None:
+        """Save or restore a slot. `file` is a name in the server's slot_save_path."""
         await self._request_json(f"slots/{number}?action={action}", {"filename": file}, dict[str, Any])
 
     async def is_healthy(self, seconds: float = 5) -> bool:
         """Return whether the server is reachable and has loaded its model."""
         try:
-            response = await self._open_response("GET", "health", None, seconds)
+            async with self._exchange("GET", "health", None, seconds):
+                return True
         except RightseatError:
             return False
-        response.close()
-        return True
 
     def _check_grammar(self, grammar: object) -> None:
         # A server built without llguidance aborts its whole process on such a grammar.
@@ -270,84 +273,50 @@ class LlamaServerClient:
 
     async def _request_json(self, path: str, body: dict[str, Any] | None, response_type: type[T]) -> T:
         method = "GET" if body is None else "POST"
-        response = await self._open_response(method, path, body, self._first_token_timeout)
+        async with self._exchange(method, path, body, self._first_token_timeout) as (response, timer):
+            try:
+                data = await response.read_body(_MAX_BODY + 1)
+            except IncompleteResponse as error:
+                silent = timer.expired
+                raise (
+                    ERRORS.idle_timeout(self._first_token_timeout) if silent else ERRORS.incomplete_stream()
+                ) from error
+        if len(data) > _MAX_BODY:
+            raise ERRORS.invalid_response(f"more than {_MAX_BODY >> 20} MB")
         try:
-            return msgspec.json.decode(await self._read_body(response), type=response_type)
+            return msgspec.json.decode(data, type=response_type)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ERRORS.invalid_response(f"unexpected JSON from /{path.partition('?')[0]}") from error
-        finally:
-            response.close()
 
-    async def _read_stream(self, response: aiohttp.ClientResponse, timer: IdleTimer) -> bytes:
-        try:
-            async with timer:
-                return await response.content.readany()
-        except _CONNECTION_ERRORS as error:
-            if not timer.expired:
-                raise ERRORS.incomplete_stream() from error
-            if timer.begun:
-                raise ERRORS.idle_timeout(self._idle_timeout) from error
-            raise ERRORS.first_token_timeout(self._first_token_timeout) from error
-
-    async def _read_body(self, response: aiohttp.ClientResponse) -> bytes:
-        data = bytearray()
-        try:
-            async with asyncio.timeout(self._first_token_timeout):
-                while piece := await response.content.readany():
-                    data += piece
-                    if len(data) > _MAX_BODY:
-                        raise ERRORS.invalid_response(f"more than {_MAX_BODY >> 20} MB")
-        except TimeoutError as error:
-            raise ERRORS.idle_timeout(self._first_token_timeout) from error
-        except _CONNECTION_ERRORS as error:
-            raise ERRORS.incomplete_stream() from error
-        return bytes(data)
-
-    async def _open_response(
+    @asynccontextmanager
+    async def _exchange(
         self, method: str, path: str, body: dict[str, Any] | None, seconds: float
-    ) -> aiohttp.ClientResponse:
+    ) -> AsyncIterator[tuple[Response, IdleTimer]]:
+        """Send a request and wait `seconds` for the headers; yields the response and its timer, which now has
+        the first token's deadline. The connection is closed at the end."""
         try:
-            data = None if body is None else msgspec.json.encode(body)
+            data = b"" if body is None else msgspec.json.encode(body)
         except UnicodeEncodeError as error:
             raise CallerError("The text contains half a character (a lone surrogate).") from error
-        url = self._base.join(URL(path))
-        try:
-            async with asyncio.timeout(seconds):
-                response = await self._get_session().request(
-                    method, url, data=data, headers=self._headers, allow_redirects=False
-                )
-        except aiohttp.ConnectionTimeoutError as error:
-            raise ERRORS.connection_refused() from error
-        except TimeoutError as error:
-            raise ERRORS.first_token_timeout(seconds) from error
-        except aiohttp.ClientConnectorError as error:
-            raise ERRORS.connection_refused() from error
-        except aiohttp.ClientResponseError as error:
-            raise ERRORS.invalid_response("not HTTP") from error
-        except _CONNECTION_ERRORS as error:
-            # The request may have arrived, so it must not be retried.
-            raise ERRORS.incomplete_stream() from error
-        if response.status == 200:
-            return response
-        raise await _read_error(response)
-
-    def _get_session(self) -> aiohttp.ClientSession:
         if self._closed:
             raise ERRORS.connection_refused()
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                # A llama-server closes idle connections without notice, so reused ones sometimes break.
-                connector=aiohttp.TCPConnector(limit=0, force_close=True),
-                timeout=aiohttp.ClientTimeout(total=None, connect=self._connect_timeout),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                trust_env=False,
-            )
-        return self._session
+        now = asyncio.get_running_loop().time
+        deadline = now() + seconds
+        head = format_request_head(method, self._base.join(URL(path)), self._headers)
+        response = await send_request(self._http, head, data, ERRORS, deadline=deadline, seconds=seconds)
+        timer = IdleTimer(self._idle_timeout, response, response.abort, deadline=deadline)
+        try:
+            await read_head(response, timer, ERRORS, seconds, _read_error)
+            timer.deadline = now() + self._first_token_timeout
+            yield response, timer
+        finally:
+            timer.stop()
+            response.abort()
+            response.close()
 
 
 def parse_server_url(url: str) -> URL:
-    parsed = client.parse_base_url(url, "The llama-server's address")
+    parsed = parse_base_url(url, "The llama-server's address")
     # Users often copy the address of the OpenAI API; the native endpoints are beside /v1.
     path = parsed.path.rstrip("/").removesuffix("/v1")
     return parsed.with_path(path + "/", encoded=True)
@@ -363,12 +332,7 @@ def _decode_chunk(payload: bytes) -> CompletionChunk:
     return chunk
 
 
-async def _read_error(response: aiohttp.ClientResponse) -> RightseatError:
-    body = b""
-    with contextlib.suppress(TimeoutError, *_CONNECTION_ERRORS):
-        async with asyncio.timeout(ERROR_BODY_SECONDS):
-            while len(body) < ERROR_BODY and (data := await response.content.readany()):
-                body += data
-    response.close()
+async def _read_error(response: Response) -> RightseatError:
+    body = await read_error_body(response)
     log.debug("llama-server: HTTP %d %r", response.status, body[:300])
     return error_from_response(response.status, body)
