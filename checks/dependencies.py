@@ -15,7 +15,7 @@ from checks.files import ROOT
 # Declared, and used although nothing under src/ imports it.
 UNIMPORTED = {
     "uvloop": "uvicorn takes it for its event loop where it is installed",
-    "xllamacpp": "models/llamacpp/runner.py loads it by name, in a child process",
+    "xllamacpp": "models/llamacpp/child.py loads it by name, in a child process",
 }
 # Code below src/ that is only loaded where an extra is installed: it may import what the extra declares.
 FAMILIES = {

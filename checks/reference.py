@@ -9,7 +9,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType, UnionType
+from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -32,11 +32,11 @@ WIDTH = 88
 
 # Not a key: the model's own options are, and they stand in a table of their own.
 HIDDEN_FIELDS = {(settings.ModelSettings, "options"), (settings.AgentSettings, "options")}
-Table = tuple[str, type[Struct], ModuleType]
+Table = tuple[str, type[Struct]]
 OPTION_TABLES: tuple[Table, ...] = (
-    ("models.NAME` with `local", llamacpp.LocalOptions, llamacpp),
-    ("models.NAME` with `llama-server:", llamacpp.AttachedOptions, llamacpp),
-    ("models.NAME` with `openai:", openai.OpenAIOptions, openai),
+    ("models.NAME` with `local", llamacpp.LocalOptions),
+    ("models.NAME` with `llama-server:", llamacpp.AttachedOptions),
+    ("models.NAME` with `openai:", openai.OpenAIOptions),
 )
 
 
@@ -50,21 +50,17 @@ def list_tables(kind: type[Struct] = settings.Config, prefix: str = "") -> Itera
             continue
         title = f"{prefix}{name}.NAME" if get_origin(hint) is dict else f"{prefix}{name}"
         title = f"[[{title}]]" if get_origin(hint) is tuple else title
-        yield title, struct, sys.modules[struct.__module__]
+        yield title, struct
         if struct is settings.ModelSettings:
             yield from OPTION_TABLES
         yield from list_tables(struct, f"{title}.")
 
 
-def read_meanings(kind: type[Struct], home: ModuleType) -> dict[str, str]:
+def read_meanings(kind: type[Struct]) -> dict[str, str]:
     """The strings below the fields, which Python itself does not keep."""
-    # Base classes first: a field's meaning may be written anew.
-    above = [sys.modules[one.__module__] for one in reversed(kind.__mro__) if one.__module__.startswith("rightseat.")]
-    homes = dict.fromkeys([*above, home])
-    names = {one.__name__ for one in kind.__mro__}
     texts = {}
-    nodes = [node for module in homes for node in ast.parse(inspect.getsource(module)).body]
-    for found in (node for node in nodes if isinstance(node, ast.ClassDef) and node.name in names):
+    sources = [inspect.getsource(base) for base in reversed(kind.__mro__) if issubclass(base, Struct) and base is not Struct]
+    for found in (node for source in sources for node in ast.parse(source).body if isinstance(node, ast.ClassDef)):
         for field, below in zip(found.body, found.body[1:], strict=False):
             if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
                 text = ast.get_docstring(ast.Module([below], []))
@@ -106,8 +102,8 @@ def describe_default(field: msgspec.structs.FieldInfo) -> str:
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
-def list_keys(kind: type[Struct], home: ModuleType) -> Iterator[str]:
-    texts = read_meanings(kind, home)
+def list_keys(kind: type[Struct]) -> Iterator[str]:
+    texts = read_meanings(kind)
     hints = get_type_hints(kind, include_extras=True)
     for field in msgspec.structs.fields(kind):
         if (kind, field.name) in HIDDEN_FIELDS:
@@ -122,8 +118,8 @@ def build_config_page() -> str:
     parts = [
         f"{HEADER}\n# Every key of rightseat.toml\n\n[config.md](../config.md) explains what the tables are for.\n"
     ]
-    for title, kind, home in list_tables():
-        rows = "\n".join(list_keys(kind, home))
+    for title, kind in list_tables():
+        rows = "\n".join(list_keys(kind))
         parts.append(f"## `{title}`\n\n| key | type | default | meaning |\n|---|---|---|---|\n{rows}\n")
     return "\n".join(parts)
 

@@ -24,7 +24,7 @@ import msgspec
 
 from rightseat.engine.structured import SCHEMA_INSTRUCTION, complete_text
 from rightseat.models.llamacpp import options, weights
-from rightseat.models.llamacpp.local import LlamaCppModel
+from rightseat.models.llamacpp.model import LlamaCppModel
 from rightseat.types import chunks
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, RawPrompt, SamplingSettings

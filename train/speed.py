@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.process import LaunchOptions
-from rightseat.models.llamacpp.servers import ManagedServer
+from rightseat.models.llamacpp.child import LaunchOptions
+from rightseat.models.llamacpp.supervision import ManagedServer
 
 TOKENS = 128
 

@@ -11,12 +11,13 @@ from bench.rows import ResultRow
 from bench.scenarios import Scenario
 from bench.session import BenchSession
 from rightseat.models.llamacpp import weights
+from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.formats import FormatContext
 from rightseat.models.llamacpp.formats.answer_grammar import AnswerGrammar
 from rightseat.models.llamacpp.formats.hermes import HermesFormat
-from rightseat.models.llamacpp.model import LlamaCppChatModel, PromptOptions, describe_from_file, parse_template_choice
-from rightseat.models.llamacpp.process import LaunchOptions
-from rightseat.models.llamacpp.servers import ManagedServer
+from rightseat.models.llamacpp.model import LlamaCppModel, PromptOptions, describe_from_file
+from rightseat.models.llamacpp.supervision import ManagedServer
+from rightseat.models.llamacpp.template import parse_template_choice
 from rightseat.models.llamacpp.template_probe import TemplateCapabilities
 from rightseat.types.chunks import TextChunk, UsageChunk
 from rightseat.types.messages import text_message
@@ -88,13 +89,13 @@ async def _run_round(launch: LaunchOptions, found: dict[str, list[float]]) -> No
 
 
 @asynccontextmanager
-async def _start_model(launch: LaunchOptions, *precached: str) -> AsyncIterator[LlamaCppChatModel]:
-    prompt_options = PromptOptions(precached_prompts=precached)
-    made = LlamaCppChatModel(
+async def _start_model(launch: LaunchOptions, *precached: str) -> AsyncIterator[LlamaCppModel]:
+    made = LlamaCppModel(
         "local",
         ManagedServer(launch),
         describe_from_file(launch.model, parse_template_choice(None)),
-        options=prompt_options,
+        options=PromptOptions(),
+        precached_prompts=precached,
     )
     await made.start()
     try:
@@ -114,7 +115,7 @@ def _measure_grammars(found: dict[str, list[float]], number: int) -> None:
         found[name].append((time.process_time() - begun) / GRAMMARS * 1e6)
 
 
-async def _measure_added_cpu(llama: LlamaCppChatModel) -> float:
+async def _measure_added_cpu(llama: LlamaCppModel) -> float:
     """µs of CPU in this process for a token of an answer, less what reading the engine's own answer takes."""
     question = "Tell a very long story about a pilot, a mountain and a storm."
     prompt = Prompt(
@@ -132,7 +133,7 @@ async def _measure_added_cpu(llama: LlamaCppChatModel) -> float:
     return (ours - (time.process_time() - begun) / tokens) * 1e6
 
 
-async def _measure_prompts(llama: LlamaCppChatModel, found: dict[str, list[float]]) -> None:
+async def _measure_prompts(llama: LlamaCppModel, found: dict[str, list[float]]) -> None:
     question = text_message("user", "Where are we?")
     found["first token, new prompt"].append(await _measure_first_token(llama, question))
     more = (question, text_message("assistant", "Over the sea."), text_message("user", "How high?"))
@@ -142,7 +143,7 @@ async def _measure_prompts(llama: LlamaCppChatModel, found: dict[str, list[float
     )
 
 
-async def _measure_first_token(llama: LlamaCppChatModel, *messages: Any, system: str = SYSTEM) -> float:
+async def _measure_first_token(llama: LlamaCppModel, *messages: Any, system: str = SYSTEM) -> float:
     """ms until there is text."""
     settings = SamplingSettings(max_tokens=2, temperature=0)
     begun, first = time.perf_counter(), 0.0

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from evals.weather.cases import SCHEMAS, Json, Question
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.process import LaunchOptions
-from rightseat.models.llamacpp.servers import ManagedServer
+from rightseat.models.llamacpp.child import LaunchOptions
+from rightseat.models.llamacpp.supervision import ManagedServer
 from rightseat.types.schema import get_validator
 from tests.kit.server import RightseatProcess
 from tests.kit.timeouts import HANG_TIMEOUT

@@ -18,7 +18,7 @@ from rightseat.server import operations
 @pytest.mark.demand("doctor.config_cli_error_reference")
 def test_every_key_is_there() -> None:
     page = reference.build_config_page()
-    kinds = [kind for _, kind, _ in reference.list_tables()]
+    kinds = [kind for _, kind in reference.list_tables()]
     assert {settings.ServerSettings, settings.JwtSettings, settings.AssistantSettings} <= set(kinds)
     keys = {field.name for kind in kinds for field in msgspec.structs.fields(kind)} - {"options"}
     assert [key for key in keys if f"| `{key}` |" not in page] == []
@@ -72,7 +72,7 @@ def test_types_are_said_in_words(kind: Any, word: str) -> None:
 
 @pytest.mark.demand("doctor.config_cli_error_reference")
 def test_a_key_without_a_meaning_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reference, "read_meanings", lambda kind, home: {"host": "Where."})
+    monkeypatch.setattr(reference, "read_meanings", lambda kind: {"host": "Where."})
     with pytest.raises(error_pages.UndocumentedError, match=r"ServerSettings\.port"):
         reference.build_config_page()
 

@@ -8,9 +8,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from rightseat.errors import Incomplete, UpstreamBusy
-from rightseat.models.llamacpp.client import CompletionChunk
+from rightseat.models.llamacpp.client import CompletionChunk, LlamaServer
 from rightseat.models.llamacpp.control_tokens import ControlTokens
-from rightseat.models.llamacpp.model import LlamaCppChatModel, LlamaServer, ModelDescription, PromptOptions
+from rightseat.models.llamacpp.model import LlamaCppModel, ModelDescription, PromptOptions
 from rightseat.models.llamacpp.template import TemplateSources, load_chatml
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Model, Prompt, ToolSpec
@@ -71,9 +71,7 @@ async def make_llama_model(case: ModelCase) -> AsyncIterator[Model]:
     async def describe_model(_server: LlamaServer) -> ModelDescription:
         return ModelDescription(TemplateSources(load_chatml() + THINK_COMMENT), ControlTokens(()))
 
-    model = LlamaCppChatModel(
-        "standin", CaseServer(case.turn), describe_model, options=PromptOptions(tool_format="hermes")
-    )
+    model = LlamaCppModel("standin", CaseServer(case.turn), describe_model, options=PromptOptions(tool_format="hermes"))
     try:
         yield ModelWithTools(model)
     finally:

@@ -1,9 +1,9 @@
 """Local models by llama.cpp: chat, raw completion, tokenization and embeddings.
 
-`options` makes a model from its spec; `local` and `model` implement it. `servers`, `process` and `runner`
-start and supervise llama-server processes; `client` speaks HTTP to them; `slot_scheduler` and `prefix_cache`
-reuse what a slot has read. `template`, `template_probe` and `sandbox` render chat templates;
-`control_tokens` guards them against injected control tokens; `tool_ranking` chooses tools for tiny models.
-`formats/` has the tool-call formats, `grammar/` compiles JSON Schema to GBNF, `completion` maps settings and
-response chunks, `prompt_log` keeps recent prompts, `gguf` and `weights` read and fetch model files.
+`options` makes a model from its spec; `model` implements it. `process` starts `child` in a process of its own,
+`supervision` keeps it running; `client` speaks HTTP to it; `slot_scheduler` and `prefix_cache` reuse what a slot
+has read. `template`, `template_probe` and `sandbox` render chat templates; `control_tokens` guards them against
+injected control tokens; `tool_ranking` chooses tools for tiny models. `formats/` has the tool-call formats,
+`grammar/` compiles JSON Schema to GBNF, `completion` maps settings and response chunks, `prompt_log` keeps recent
+prompts, `gguf` and `weights` read and fetch model files.
 """

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -33,6 +33,8 @@ from rightseat.http.client import (
 from rightseat.http.idle import IdleTimer
 from rightseat.http.sse import SseParser
 from rightseat.http.upstream import StatusTable, UpstreamErrors, read_error_body, read_head, send_request
+from rightseat.models._vendor.exchange import Timeouts
+from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.types.events import Usage
 
 T = TypeVar("T")
@@ -50,6 +52,7 @@ class CompletionChunk(Struct, frozen=True):
     """A chunk of a completion. Counts, timings and stop reason are set in the last one (`stop`)."""
 
     content: str = ""
+    id_slot: int = -1
     stop: bool = False
     stop_type: str = ""
     tokens_evaluated: int = 0
@@ -163,7 +166,22 @@ def _make_context_error(error: dict[str, Any]) -> RightseatError:
     )
 
 
+class LlamaServer(Protocol):
+    """A ManagedServer, SharedServer or AttachedServer. `launch`: how we started it, None if we did not."""
+
+    @property
+    def ready(self) -> bool: ...
+    @property
+    def launch(self) -> LaunchOptions | None: ...
+    async def start(self) -> None: ...
+    async def close(self) -> None: ...
+    async def client(self) -> LlamaServerClient: ...
+    def stream_completion(self, request: dict[str, Any], /) -> AsyncIterator[CompletionChunk]: ...
+
+
 _MAX_BODY = 64 << 20
+# A long prompt takes minutes on a small machine.
+DEFAULT_TIMEOUTS = Timeouts(first_token=600)
 log = logging.getLogger(__name__)
 
 
@@ -171,14 +189,7 @@ class LlamaServerClient:
     """Client of one llama-server. `own_server`: we started it, so it is known to be built with llguidance."""
 
     def __init__(
-        self,
-        url: str,
-        key: Secret | None = None,
-        *,
-        own_server: bool = False,
-        connect_timeout: float = 10,
-        first_token_timeout: float = 600,
-        idle_timeout: float = 60,
+        self, url: str, key: Secret | None = None, *, own_server: bool = False, timeouts: Timeouts = DEFAULT_TIMEOUTS
     ) -> None:
         self._base = parse_server_url(url)
         self._own_server = own_server
@@ -191,9 +202,8 @@ class LlamaServerClient:
             **({"Authorization": f"Bearer {key.reveal()}"} if key else {}),
         }
         check_headers(self._headers)
-        self._first_token_timeout = first_token_timeout
-        self._idle_timeout = idle_timeout
-        self._http = HttpClient(self._base, connect_timeout=connect_timeout)
+        self._timeouts = timeouts
+        self._http = HttpClient(self._base, connect_timeout=timeouts.connect)
         self._closed = False
 
     async def close(self) -> None:
@@ -209,11 +219,11 @@ class LlamaServerClient:
         body = {**request, "stream": True, "return_progress": True}
         reader = SseParser()
         ended = False
-        async with self._exchange("POST", "completion", body, self._first_token_timeout) as (response, timer):
+        async with self._exchange("POST", "completion", body, self._timeouts.first_token) as (response, timer):
             while not ended:
                 if not response.ready:
                     # Progress events put the first token off.
-                    timer.deadline = asyncio.get_running_loop().time() + self._first_token_timeout
+                    timer.deadline = asyncio.get_running_loop().time() + self._timeouts.first_token
                     await response.next_arrival()
                 ended, complete = response.ended, response.complete
                 payloads = reader.feed(response.take_body())
@@ -227,8 +237,8 @@ class LlamaServerClient:
             if not timer.expired:
                 raise ERRORS.incomplete_stream()
             if timer.begun:
-                raise ERRORS.idle_timeout(self._idle_timeout)
-            raise ERRORS.first_token_timeout(self._first_token_timeout)
+                raise ERRORS.idle_timeout(self._timeouts.idle)
+            raise ERRORS.first_token_timeout(self._timeouts.first_token)
 
     async def tokenize(self, text: str, *, special: bool = True, add: bool = False) -> list[int]:
         """Tokenize text. `special`: parse control tokens in it. `add`: prepend the model's BOS token."""
@@ -273,13 +283,13 @@ class LlamaServerClient:
 
     async def _request_json(self, path: str, body: dict[str, Any] | None, response_type: type[T]) -> T:
         method = "GET" if body is None else "POST"
-        async with self._exchange(method, path, body, self._first_token_timeout) as (response, timer):
+        async with self._exchange(method, path, body, self._timeouts.first_token) as (response, timer):
             try:
                 data = await response.read_body(_MAX_BODY + 1)
             except IncompleteResponse as error:
                 silent = timer.expired
                 raise (
-                    ERRORS.idle_timeout(self._first_token_timeout) if silent else ERRORS.incomplete_stream()
+                    ERRORS.idle_timeout(self._timeouts.first_token) if silent else ERRORS.incomplete_stream()
                 ) from error
         if len(data) > _MAX_BODY:
             raise ERRORS.invalid_response(f"more than {_MAX_BODY >> 20} MB")
@@ -304,10 +314,10 @@ class LlamaServerClient:
         deadline = now() + seconds
         head = format_request_head(method, self._base.join(URL(path)), self._headers)
         response = await send_request(self._http, head, data, ERRORS, deadline=deadline, seconds=seconds)
-        timer = IdleTimer(self._idle_timeout, response, response.abort, deadline=deadline)
+        timer = IdleTimer(self._timeouts.idle, response, response.abort, deadline=deadline)
         try:
             await read_head(response, timer, ERRORS, seconds, _read_error)
-            timer.deadline = now() + self._first_token_timeout
+            timer.deadline = now() + self._timeouts.first_token
             yield response, timer
         finally:
             timer.stop()

@@ -1,11 +1,8 @@
-"""Build the body of llama-server's /completion from a PromptPlan and the caller's settings.
-
-Token logprobs in the form of OpenAI chat completions. Convert completion chunks of a llama-server to ModelChunks,
-without I/O.
-"""
+"""Requests to llama-server's /completion, and its chunks converted to ModelChunks. No I/O."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from rightseat.errors import CallerError, UpstreamGarbled
@@ -13,9 +10,17 @@ from rightseat.models.llamacpp.client import CompletionChunk
 from rightseat.models.llamacpp.formats.format import PromptPlan
 from rightseat.tools.text_calls.reader import StopSequenceFilter, TextFormatError
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
-from rightseat.types.model import SamplingSettings
+from rightseat.types.events import Usage
+from rightseat.types.model import RawPrompt, SamplingSettings
 
 _MAX_TOP_LOGPROBS = 20
+
+# OpenAI's default: raw text has no natural end, and a small model would fill its context.
+DEFAULT_RAW_TOKENS = 16
+
+# The engine parses grammars recursively; unbounded nesting would crash its process.
+MAX_GRAMMAR_CHARS = 256 << 10
+MAX_GRAMMAR_DEPTH = 200
 
 # Settings forwarded unchanged.
 _FORWARDED_SETTINGS = ("frequency_penalty", "presence_penalty", "top_k", "min_p", "repeat_penalty")
@@ -80,15 +85,48 @@ def build_request_body(
     return request
 
 
+def build_raw_request(raw: RawPrompt, settings: SamplingSettings) -> dict[str, Any]:
+    """Build the body for raw text without a chat template; unset options are omitted."""
+    depth = deepest = 0
+    for sign in raw.grammar:
+        depth += (sign == "(") - (sign == ")")
+        deepest = max(deepest, depth)
+    if len(raw.grammar) > MAX_GRAMMAR_CHARS or deepest > MAX_GRAMMAR_DEPTH:
+        raise CallerError("grammar: it is too long or too deeply nested. Simplify it.", param="grammar")
+    body: dict[str, Any] = {
+        "prompt": raw.text if isinstance(raw.text, str) else [*raw.text],
+        "cache_prompt": True,
+        **build_sampling(settings, default_max_tokens=DEFAULT_RAW_TOKENS),
+    }
+    if settings.stop:
+        body["stop"] = list(settings.stop)
+    if raw.grammar:
+        body["grammar"] = raw.grammar
+    if raw.logprobs is not None:
+        # With logprobs = 0 the chosen token's own logprob is still wanted.
+        body["n_probs"] = max(1, raw.logprobs)
+    return body
+
+
+def read_raw_chunk(chunk: CompletionChunk, raw: RawPrompt) -> Iterator[ModelChunk]:
+    # The end-of-text token has no text.
+    tokens = None if raw.logprobs is None else [t for t in format_logprobs(chunk, raw.logprobs) if t["token"]]
+    if chunk.content or tokens:
+        yield TextChunk(chunk.content, tokens and {"content": tokens})
+    if chunk.stop:
+        yield UsageChunk(Usage(chunk.tokens_evaluated, chunk.tokens_predicted))
+        yield FinishChunk("stop" if chunk.stop_type in ("eos", "word") else "length")
+
+
 # OpenAI's value for an impossible token: JSON has no infinity.
 IMPOSSIBLE_LOGPROB = -9999.0
 
 
 def format_logprobs(chunk: CompletionChunk, top: int) -> list[dict[str, Any]]:
+    """Return logprobs in the form of OpenAI chat completions; doors convert them as needed."""
     return [
-        _format_logprob(found)
-        | {"top_logprobs": [_format_logprob(one) for one in (found.get("top_logprobs") or [])[:top]]}
-        for found in chunk.completion_probabilities
+        _format_logprob(token) | {"top_logprobs": list(map(_format_logprob, (token.get("top_logprobs") or [])[:top]))}
+        for token in chunk.completion_probabilities
     ]
 
 
@@ -116,7 +154,7 @@ class CompletionReader:
         out = self._stops.filter(self._parse_chunk(chunk), last=chunk.stop)
         if self._top_logprobs is not None:
             self._pending_logprobs += format_logprobs(chunk, self._top_logprobs)
-            out = [self._attach_logprobs(fragment) for fragment in out]
+            out = list(map(self._attach_logprobs, out))
         self.finished = chunk.stop or self._stops.stopped
         if self.finished:
             out += [UsageChunk(chunk.usage), FinishChunk(self._finish_reason(chunk))]

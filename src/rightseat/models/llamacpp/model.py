@@ -1,29 +1,25 @@
-"""LlamaCppChatModel: render a Prompt by the model's chat template and tool-call format, parse the completion.
+"""LlamaCppModel: chat, raw completion, tokenization and embeddings by a llama-server.
 
-Describe a model before its first prompt: templates and control tokens, from a GGUF file or a server. Report which
-part of a prompt fills the context window.
-
-All servers, managed or attached, get our prompt and our grammar at the raw completion endpoint.
+A Prompt is rendered by the model's chat template and tool-call format, and the completion is parsed here: all
+servers, managed or attached, get our prompt and our grammar at the raw completion endpoint.
 """
 
 from __future__ import annotations
 
 import asyncio
-import datetime
 import json
 import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
-import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from rightseat.errors import CallerError, ConfigError, ContextTooLong
+from rightseat.errors import CallerError, ContextTooLong, NotConfigured, UpstreamError
 from rightseat.models.llamacpp import control_tokens, gguf, prompt_log, slot_scheduler, tool_ranking
-from rightseat.models.llamacpp.client import CompletionChunk, LlamaServerClient
-from rightseat.models.llamacpp.completion import CompletionReader, build_request_body
+from rightseat.models.llamacpp.client import LlamaServer, LlamaServerClient
+from rightseat.models.llamacpp.completion import CompletionReader, build_raw_request, build_request_body, read_raw_chunk
 from rightseat.models.llamacpp.control_tokens import ControlTokenDiscovery, ControlTokens, select_control_tokens
 from rightseat.models.llamacpp.formats import (
     GENERIC,
@@ -34,22 +30,19 @@ from rightseat.models.llamacpp.formats import (
     get_format,
 )
 from rightseat.models.llamacpp.formats.answer_grammar import ThinkingTags
-from rightseat.models.llamacpp.sandbox import Clock
 from rightseat.models.llamacpp.slot_scheduler import common_prefix_length
 from rightseat.models.llamacpp.template import (
-    MAX_TEMPLATE_CHARS,
     ChatTemplate,
+    TemplateChoice,
     TemplateSources,
-    load_chatml,
     load_template,
     sources_from_header,
     sources_from_props,
 )
-from rightseat.types.chunks import ModelChunk
+from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.messages import TextMessagePart, text_message
-from rightseat.types.model import UNDECLARED, Model, Prompt
+from rightseat.types.model import UNDECLARED, Model, Prompt, RawPrompt, SamplingSettings
 from rightseat.types.streams import closing
-from rightseat.types.text import closest_match
 
 
 def add_largest_part(error: ContextTooLong, prompt: Prompt) -> ContextTooLong:
@@ -72,33 +65,26 @@ def add_largest_part(error: ContextTooLong, prompt: Prompt) -> ContextTooLong:
 log = logging.getLogger(__name__)
 
 
-class LlamaServer(Protocol):
-    """A llama-server: ManagedServer, SharedServer or AttachedServer."""
-
-    @property
-    def ready(self) -> bool: ...
-    async def start(self) -> None: ...
-    async def close(self) -> None: ...
-    async def client(self) -> LlamaServerClient: ...
-    def stream_completion(self, request: dict[str, object], /) -> AsyncIterator[CompletionChunk]: ...
-
-
 class PromptOptions(Struct, frozen=True, kw_only=True):
-    """Options of prompts and completions. `tool_format` None: detect it from the chat template."""
+    """Options of prompts and completions."""
 
     tool_format: str | None = None
+    """The format of tool calls. Without it, the chat template decides."""
+    chat_template: str | None = None
+    """The chat template: a file, `chatml`, or the name of a template in the GGUF file. Without it, the model's own."""
     publish: Literal["typescript", "json"] = "typescript"
-    thought_channel: Literal["content", "reasoning"] = "content"
-    max_tokens: int = 2048
-    """Default for the caller's `max_tokens`."""
-    temperature: float | None = None
-    """Default for the caller's temperature; None: the engine's own."""
-    tool_choice_by: Literal["model", "likelihood"] = "model"
-    """What chooses the tool if the template knows none: the model, or `tool_ranking`."""
-    has_adapter: bool = False
-    """A LoRA adapter is loaded that is enabled per request."""
-    precached_prompts: tuple[str, ...] = ()
-    """System messages that are processed at start and cached on disk."""
+    """How tools are described to a model whose template does not support tools."""
+    reasoning: Literal["content", "reasoning"] = "content"
+    """Where text that the model writes before a tool call goes: `content` is the answer, `reasoning` the reasoning
+    channel."""
+    max_tokens: Annotated[int, Meta(ge=1)] = 2048
+    """The most tokens of an answer if the caller sets no limit."""
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    """The temperature if the caller sets none. Without it, 0.2 for the embedded model, else the engine's default."""
+    choice: Literal["model", "likelihood"] | None = None
+    """How a tool is chosen if the template does not support tools: `model` asks the model, `likelihood` takes the
+    tool whose description makes the question most likely. Without it, `likelihood` for the embedded model, else
+    `model`."""
 
 
 class ModelDescription(Struct, frozen=True):
@@ -106,6 +92,12 @@ class ModelDescription(Struct, frozen=True):
 
     sources: TemplateSources
     control_tokens: ControlTokens | None = None
+
+
+class ModelDescriber(Protocol):
+    """Describes the model of a running server."""
+
+    async def __call__(self, server: LlamaServer, /) -> ModelDescription: ...
 
 
 class ChatFormat(Struct, frozen=True):
@@ -116,10 +108,15 @@ class ChatFormat(Struct, frozen=True):
     thinking: ThinkingTags
 
 
-class LlamaCppChatModel(Model):
-    """Chat completions by a llama-server. `describe` runs once the server is up and may query it."""
+class LlamaCppModel(Model):
+    """A model of a llama-server. `describe` runs once the server is up and may query it.
 
-    capabilities = replace(UNDECLARED, text_only=True)
+    `has_adapter`: a LoRA adapter is loaded that is enabled per request. `precached_prompts`: system messages that
+    are processed at start and cached on disk. `rightseat doctor` reads `address` (of an attached server) and
+    `weights` (the file).
+    """
+
+    completes = True
 
     def __init__(
         self,
@@ -127,14 +124,25 @@ class LlamaCppChatModel(Model):
         server: LlamaServer,
         describe: ModelDescriber,
         *,
-        options: PromptOptions | None = None,
-        clock: Clock = datetime.datetime.now,
+        options: PromptOptions,
+        has_adapter: bool = False,
+        precached_prompts: tuple[str, ...] = (),
+        embedder: Embedder | None = None,
+        address: str | None = None,
+        weights: Path | None = None,
+        context: int | None = None,
     ) -> None:
         self.name = name
+        self.capabilities = replace(UNDECLARED, text_only=True, enforced_context=context)
+        self.address = address
+        self.weights = weights
         self._server = server
         self._describe = describe
-        self._options = options or PromptOptions()
-        self._clock = clock
+        self._options = options
+        self._has_adapter = has_adapter
+        self._precached_prompts = precached_prompts
+        self._embedder = embedder
+        self._start_attempted = False
         self._starting = asyncio.Lock()
         self._description: ModelDescription | None = None
         self._chat_formats: dict[str, ChatFormat] = {}
@@ -143,17 +151,19 @@ class LlamaCppChatModel(Model):
 
     @property
     def ready(self) -> bool:
-        return self._server.ready
+        """True before the first start attempt: models start lazily, so nothing is down until then."""
+        return not self._start_attempted or self._server.ready
 
     async def start(self) -> None:
         """Start the server once; raises ConfigError if the model or its template cannot be used."""
+        self._start_attempted = True
         async with self._starting:
             if self._description is None:
                 await self._server.start()
                 self._description = await self._describe(self._server)
                 try:
                     await self._load_chat_format(self._description.sources.default)
-                    for text in self._options.precached_prompts:
+                    for text in self._precached_prompts:
                         await slot_scheduler.precache_prefix(self._server, await self._find_prompt_prefix(text))
                 except BaseException:
                     self._description = None
@@ -161,46 +171,86 @@ class LlamaCppChatModel(Model):
 
     async def close(self) -> None:
         await self._server.close()
+        if self._embedder is not None:
+            await self._embedder.close()
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
-        _check_text_only(prompt)
+    def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+        return self._stream_chat(prompt) if prompt.raw is None else self._stream_raw(prompt.raw, prompt.settings)
+
+    async def _stream_chat(self, prompt: Prompt) -> AsyncIterator[ModelChunk]:
+        if any(not isinstance(part, TextMessagePart) for message in prompt.messages for part in message.parts):
+            raise CallerError("This model reads text only: send no images or files.")
         await self.start()
         prompt = await self._choose_tool(prompt)
         plan, text = await self._plan_prompt(prompt)
-        options = self._options
         body = build_request_body(
             plan,
             text,
             prompt.settings,
-            default_max_tokens=options.max_tokens,
-            temperature=options.temperature,
-            has_adapter=options.has_adapter,
+            default_max_tokens=self._options.max_tokens,
+            temperature=self._options.temperature,
+            has_adapter=self._has_adapter,
         )
         reader = CompletionReader(plan, prompt.settings)
         completion = slot_scheduler.stream_in_slot(self._server, body, slot_scheduler.get_conversation(prompt))
         try:
-            async with closing(completion) as pieces:
-                async for piece in pieces:
-                    for fragment in reader.read_chunk(piece):
-                        yield fragment
+            async with closing(completion) as chunks:
+                async for chunk in chunks:
+                    for model_chunk in reader.read_chunk(chunk):
+                        yield model_chunk
                     if reader.finished:
                         return
         except ContextTooLong as error:
             raise add_largest_part(error, prompt) from error
 
-    async def tokenize(self, text: str, *, special: bool = True, add: bool = False) -> list[int]:
+    async def _stream_raw(self, raw: RawPrompt, settings: SamplingSettings) -> AsyncIterator[ModelChunk]:
         await self.start()
-        return await (await self._server.client()).tokenize(text, special=special, add=add)
+        body = build_raw_request(raw, settings)
+        if raw.echo:
+            text = raw.text
+            yield TextChunk(text if isinstance(text, str) else await (await self._server.client()).detokenize([*text]))
+        async with closing(slot_scheduler.stream_in_slot(self._server, body)) as chunks:
+            async for chunk in chunks:
+                for model_chunk in read_raw_chunk(chunk, raw):
+                    yield model_chunk
+
+    async def tokenize(self, text: str, *, special: bool = True, add: bool = False, pieces: bool = False) -> list[Any]:
+        """Return token ids; with `pieces`, objects with `id` and `piece`."""
+        await self.start()
+        client = await self._server.client()
+        numbers = await client.tokenize(text, special=special, add=add)
+        if not pieces:
+            return numbers
+        tokens = await client.tokenize_with_pieces(text, special=special)
+        # Tokens that the server prepends (BOS) come only as ids.
+        leading = numbers[: len(numbers) - len(tokens)]
+        return [{"id": number, "piece": await client.detokenize([number])} for number in leading] + [
+            {"id": token.id, "piece": token.piece} for token in tokens
+        ]
 
     async def detokenize(self, tokens: list[int]) -> str:
         await self.start()
-        return await (await self._server.client()).detokenize(tokens)
+        try:
+            return await (await self._server.client()).detokenize(tokens)
+        except UpstreamError as error:
+            # A llama-server fails with a plain 500 on an unknown token id.
+            if type(error) is not UpstreamError:
+                raise
+            raise CallerError("tokens: one of the ids is not a token of this model.", param="tokens") from error
+
+    async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
+        if self._embedder is None:
+            raise NotConfigured(
+                "No embedding model is set up here. Give the local model one: embedding = PATH.gguf, "
+                'or pooling = "mean" to use its own weights.'
+            )
+        return await self._embedder.embed(body)
 
     async def _choose_tool(self, prompt: Prompt) -> Prompt:
         """Narrow the prompt's tool choice by `tool_ranking`, for models too small to choose."""
         description = self._description
         assert description is not None
-        if self._options.tool_choice_by == "model" or not prompt.callable_tools:
+        if self._options.choice != "likelihood" or not prompt.callable_tools:
             return prompt
         chat_format = await self._load_chat_format(description.sources.select(True))
         if not isinstance(chat_format.format, GENERIC):
@@ -222,8 +272,7 @@ class LlamaCppChatModel(Model):
             control_tokens=await self._find_control_tokens(description, prompt, client),
             thinking=chat_format.thinking,
             publish=self._options.publish,
-            thought_channel=self._options.thought_channel,
-            clock=self._clock,
+            thought_channel=self._options.reasoning,
         )
         try:
             plan, rendered = _render_plan(chat_format, context)
@@ -268,19 +317,13 @@ class LlamaCppChatModel(Model):
         if chat_format is None:
             assert self._description is not None
             sources = self._description.sources
-            template = await load_template(source, bos=sources.bos, eos=sources.eos, clock=self._clock)
+            template = await load_template(source, bos=sources.bos, eos=sources.eos)
             name = self._options.tool_format
             format = get_format(name) if name else detect_format(source, template.capabilities)
             thinking = ThinkingTags.from_template(source, template.capabilities.ending)
             chat_format = self._chat_formats[source] = ChatFormat(template, format, thinking)
             log.info("model %s: tool format %s", self.name, format.name)
         return chat_format
-
-
-class ModelDescriber(Protocol):
-    """Describes the model of a running server."""
-
-    async def __call__(self, server: LlamaServer, /) -> ModelDescription: ...
 
 
 def _render_plan(chat_format: ChatFormat, context: FormatContext) -> tuple[PromptPlan, str]:
@@ -296,53 +339,35 @@ def _render_plan(chat_format: ChatFormat, context: FormatContext) -> tuple[Promp
     return plan, rendered
 
 
-def _check_text_only(prompt: Prompt) -> None:
-    for message in prompt.messages:
-        if any(not isinstance(part, TextMessagePart) for part in message.parts):
-            raise CallerError("This model reads text only: send no images or files.")
+class Embedder:
+    """Computes embeddings, by a server that starts with the first request. `owns_server`: the embedder starts and
+    closes it."""
 
+    def __init__(self, server: LlamaServer, *, owns_server: bool = True) -> None:
+        self._server = server
+        self._owns_server = owns_server
 
-CHATML = "chatml"
+    async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Handle an OpenAI embeddings request. `input` is a text, token ids, or a list of either."""
+        if "dimensions" in body:
+            raise CallerError(
+                "dimensions: the vector length of a local model cannot be changed. Leave it out.", param="dimensions"
+            )
+        value = body.get("input")
+        items = value if isinstance(value, list) else [value]
+        if not items or any(item in ("", []) for item in items):
+            raise CallerError("input: an empty text has no vector. Leave it out.", param="input")
+        if len({type(item) for item in items}) > 1:
+            raise CallerError("input: do not mix texts and tokens. Send one kind.", param="input")
+        if self._owns_server:
+            await self._server.start()
+        client = await self._server.client()
+        # Other keys that OpenAI's API has, such as `user`, are dropped.
+        return await client.embed({name: body[name] for name in ("input", "encoding_format") if name in body})
 
-
-class TemplateChoice(msgspec.Struct, frozen=True):
-    """A configured chat template: its text, or the name of one of the model's. Empty: the model's default."""
-
-    text: str = ""
-    name: str = ""
-
-    def resolve(self, own: TemplateSources, named: dict[str, str]) -> TemplateSources:
-        if self.name:
-            if self.name not in named:
-                near = closest_match(self.name, named)
-                question = f" Did you mean {near!r}?" if near else ""
-                known = ", ".join((CHATML, *named))
-                raise ConfigError(
-                    f"chat_template: {self.name!r} is no file, and the model has no template of that name."
-                    f"{question} Known: {known}."
-                )
-            return TemplateSources(named[self.name], None, own.bos, own.eos)
-        return TemplateSources(self.text, None, own.bos, own.eos) if self.text else own
-
-
-def parse_template_choice(value: str | None) -> TemplateChoice:
-    """Parse the `chat_template` option: a file, `chatml`, or the name of one of the model's templates."""
-    if not value:
-        return TemplateChoice()
-    if value == CHATML:
-        return TemplateChoice(text=load_chatml())
-    path = Path(value).expanduser()
-    if not path.is_file():
-        if path.suffix or len(path.parts) > 1:
-            raise ConfigError(f"chat_template: there is no file {value}.", param="chat_template")
-        return TemplateChoice(name=value)
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise ConfigError(f"chat_template: {value} cannot be read as text.", param="chat_template") from None
-    if not text.strip() or len(text) > MAX_TEMPLATE_CHARS:
-        raise ConfigError(f"chat_template: {value} is empty or too long.", param="chat_template")
-    return TemplateChoice(text=text)
+    async def close(self) -> None:
+        if self._owns_server:
+            await self._server.close()
 
 
 def describe_from_file(path: Path, template: TemplateChoice) -> ModelDescriber:

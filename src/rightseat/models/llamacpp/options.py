@@ -6,23 +6,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 from msgspec.structs import replace
 
 from rightseat.config.options import parse_options
 from rightseat.config.secret import Secret
 from rightseat.errors import ConfigError
+from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models.llamacpp import formats, gguf, prefix_cache, weights
+from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.client import parse_server_url
-from rightseat.models.llamacpp.local import Embedder, LlamaCppModel
 from rightseat.models.llamacpp.model import (
+    Embedder,
+    LlamaCppModel,
     PromptOptions,
     describe_from_file,
     describe_from_server,
-    parse_template_choice,
 )
-from rightseat.models.llamacpp.process import LaunchOptions, SupervisionPolicy
-from rightseat.models.llamacpp.servers import AttachedServer, SharedServer
+from rightseat.models.llamacpp.process import SupervisionPolicy
+from rightseat.models.llamacpp.supervision import AttachedServer, SharedServer
+from rightseat.models.llamacpp.template import parse_template_choice
 
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
@@ -32,26 +35,9 @@ S = TypeVar("S", bound="CommonOptions")
 _EMBEDDED_DEFAULTS = {"temperature": 0.2, "choice": "likelihood", "tool_format": "signatures", "max_tokens": 512}
 
 
-class CommonOptions(Struct, frozen=True, kw_only=True):
+class CommonOptions(PromptOptions, frozen=True, kw_only=True):
     """How a model is spoken to, wherever it runs."""
 
-    tool_format: str | None = None
-    """The format of tool calls. Without it, the chat template decides."""
-    chat_template: str | None = None
-    """The chat template: a file, `chatml`, or the name of a template in the GGUF file. Without it, the model's own."""
-    publish: Literal["typescript", "json"] = "typescript"
-    """How tools are described to a model whose template does not support tools."""
-    reasoning: Literal["content", "reasoning"] = "content"
-    """Where text that the model writes before a tool call goes: `content` is the answer, `reasoning` the reasoning
-    channel."""
-    max_tokens: Count = 2048
-    """The most tokens of an answer if the caller sets no limit."""
-    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
-    """The temperature if the caller sets none. Without it, 0.2 for the embedded model, else the engine's default."""
-    choice: Literal["model", "likelihood"] | None = None
-    """How a tool is chosen if the template does not support tools: `model` asks the model, `likelihood` takes the
-    tool whose description makes the question most likely. Without it, `likelihood` for the embedded model, else
-    `model`."""
     connect_timeout: Seconds = 10
     """Seconds for connecting to the engine."""
     first_token_timeout: Seconds = 600
@@ -60,15 +46,8 @@ class CommonOptions(Struct, frozen=True, kw_only=True):
     """Seconds between two tokens."""
 
     @property
-    def prompt_options(self) -> PromptOptions:
-        return PromptOptions(
-            tool_format=self.tool_format,
-            publish=self.publish,
-            thought_channel=self.reasoning,
-            max_tokens=self.max_tokens,
-            temperature=self.temperature,
-            tool_choice_by=self.choice or "model",
-        )
+    def timeouts(self) -> Timeouts:
+        return Timeouts(self.connect_timeout, self.first_token_timeout, self.idle_timeout)
 
 
 class LocalOptions(CommonOptions, frozen=True, kw_only=True):
@@ -112,7 +91,7 @@ def make_local_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel:
     if not name and not uses_adapter and "tool_format" not in options:
         settings = replace(settings, tool_format=None)
     path = _check_gguf_file(name, "The model") if name else weights.require_weights()
-    policy = _make_policy(settings, settings.start_timeout)
+    policy = SupervisionPolicy(start_timeout=settings.start_timeout, timeouts=settings.timeouts)
     launch = LaunchOptions(
         path,
         context=settings.context,
@@ -129,11 +108,9 @@ def make_local_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel:
         path.stem,
         SharedServer(launch, policy),
         describe_from_file(path, parse_template_choice(settings.chat_template)),
-        options=replace(
-            settings.prompt_options,
-            has_adapter=uses_adapter,
-            precached_prompts=tuple(map(_read_text_file, settings.precache)),
-        ),
+        options=settings,
+        has_adapter=uses_adapter,
+        precached_prompts=tuple(map(_read_text_file, settings.precache)),
         embedder=_make_embedder(launch, settings, policy),
         weights=path,
         context=settings.context,
@@ -142,19 +119,15 @@ def make_local_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel:
 
 def make_attached_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel:
     """Make a model from a running llama-server; `name` is its address."""
-    spec = f"llama-server:{name}"
-    settings = _parse_options(spec, options, AttachedOptions)
+    settings = _parse_options(f"llama-server:{name}", options, AttachedOptions)
     url = str(parse_server_url(name))
-    server = AttachedServer(
-        url,
-        Secret(settings.api_key) if settings.api_key else None,
-        _make_policy(settings, SupervisionPolicy().start_timeout),
-    )
+    key = Secret(settings.api_key) if settings.api_key else None
+    server = AttachedServer(url, key, SupervisionPolicy(timeouts=settings.timeouts))
     return LlamaCppModel(
         name,
         server,
         describe_from_server(parse_template_choice(settings.chat_template)),
-        options=settings.prompt_options,
+        options=settings,
         embedder=Embedder(server, owns_server=False),
         address=url.rstrip("/") + "/v1",
     )
@@ -165,15 +138,6 @@ def _parse_options(spec: str, options: Mapping[str, Any], options_type: type[S])
     if settings.tool_format:
         formats.get_format(settings.tool_format)
     return settings
-
-
-def _make_policy(settings: CommonOptions, start: float) -> SupervisionPolicy:
-    return SupervisionPolicy(
-        start_timeout=start,
-        connect_timeout=settings.connect_timeout,
-        first_token_timeout=settings.first_token_timeout,
-        idle_timeout=settings.idle_timeout,
-    )
 
 
 def _embedded_adapter() -> Path:

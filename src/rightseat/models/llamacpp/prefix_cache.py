@@ -18,10 +18,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from rightseat.errors import ConfigError, RightseatError
+from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.client import LlamaServerClient
-from rightseat.models.llamacpp.process import LaunchOptions
 
 ENGINE = "xllamacpp"
+# A prompt as sent: text, or token ids if it contains foreign control tokens.
+PromptText = str | list[int]
 _SUFFIX = ".slot"
 # Ages at which unused prefixes and leftover drafts are deleted.
 _UNUSED_SECONDS, _STALE_DRAFT_SECONDS = 30 * 86_400, 3_600
@@ -32,12 +34,12 @@ log = logging.getLogger(__name__)
 class CachedPrefix(Struct, frozen=True):
     """A saved prefix: its prompt, and name and size of its file in the launch's slot_save_path."""
 
-    prompt: str | list[int]
+    prompt: PromptText
     file_name: str
     size: int
 
     @classmethod
-    def find(cls, launch: LaunchOptions, text: str | list[int]) -> CachedPrefix | None:
+    def find(cls, launch: LaunchOptions, text: PromptText) -> CachedPrefix | None:
         """Return the saved prefix if its checksum matches; deletes damaged files. Blocks."""
         assert launch.slot_save_path is not None
         for path in launch.slot_save_path.glob(f"{prefix_key(launch, text)}-*{_SUFFIX}"):
@@ -57,9 +59,7 @@ class CachedPrefix(Struct, frozen=True):
             return False
 
 
-async def save_prefix(
-    client: LlamaServerClient, slot: int, launch: LaunchOptions, text: str | list[int]
-) -> CachedPrefix:
+async def save_prefix(client: LlamaServerClient, slot: int, launch: LaunchOptions, text: PromptText) -> CachedPrefix:
     """Save a slot's state to a file; raises ConfigError if it cannot be written."""
     folder = launch.slot_save_path
     assert folder is not None
@@ -77,7 +77,7 @@ async def save_prefix(
         ) from error
 
 
-def prefix_key(launch: LaunchOptions, text: str | list[int]) -> str:
+def prefix_key(launch: LaunchOptions, text: PromptText) -> str:
     """Return a hash of all that a saved state depends on: weights, adapter, engine version and text."""
     files = (launch.model, launch.lora, launch.binary)
     engine = "" if launch.binary else importlib.metadata.version(ENGINE)

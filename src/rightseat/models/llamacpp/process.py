@@ -10,15 +10,14 @@ import sys
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
 
 import msgspec
 
 from rightseat.config.secret import Secret
 from rightseat.errors import ConfigError
-from rightseat.models.llamacpp.client import LlamaServerClient
-from rightseat.models.llamacpp.runner import LaunchRequest, LaunchResult
+from rightseat.models._vendor.exchange import Timeouts
+from rightseat.models.llamacpp.child import LaunchOptions, LaunchRequest, LaunchResult
+from rightseat.models.llamacpp.client import DEFAULT_TIMEOUTS, LlamaServerClient
 from rightseat.tools.subprocess import kill_session
 
 # Environment variables passed to the child; none of them can hold a secret.
@@ -35,47 +34,6 @@ class LocalModelNotStarted(ConfigError):
 
 
 @dataclass(frozen=True, slots=True)
-class LaunchOptions:
-    """What to run. `context` is per slot; `binary` is a llama-server to spawn instead of the built-in engine;
-    `pooling` is for embedding models whose file names no pooling."""
-
-    model: Path
-    context: int = 4096
-    slots: int = 2
-    threads: int | None = None
-    gpu_layers: int | None = None
-    cache_mib: int = 512
-    embedding: bool = False
-    pooling: Literal["mean", "cls", "last"] | None = None
-    lora: Path | None = None
-    lora_on_request: bool = False
-    """The adapter applies only to requests that enable it."""
-    slot_save_path: Path | None = None
-    binary: Path | None = None
-
-    def make_request(self, key: str) -> LaunchRequest:
-        def text(path: Path | None) -> str | None:
-            return None if path is None else str(path.absolute())
-
-        return LaunchRequest(
-            model=str(self.model.absolute()),
-            key=key,
-            parent=os.getpid(),
-            context=self.context,
-            slots=self.slots,
-            threads=default_threads() if self.threads is None else self.threads,
-            gpu_layers=self.gpu_layers,
-            cache_mib=self.cache_mib,
-            embedding=self.embedding,
-            pooling=self.pooling,
-            lora=text(self.lora),
-            lora_rests=self.lora_on_request,
-            saves=text(self.slot_save_path),
-            binary=text(self.binary),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class SupervisionPolicy:
     """Timeouts and restart limits in seconds. After `max_deaths` within `death_window` the supervisor gives
     up."""
@@ -86,19 +44,8 @@ class SupervisionPolicy:
     max_deaths: int = 3
     death_window: float = 60
     backoff: float = 0.25
-    connect_timeout: float = 10
-    first_token_timeout: float = 600
-    idle_timeout: float = 60
-
-    def make_client(self, url: str, key: Secret | None, *, own_server: bool = False) -> LlamaServerClient:
-        return LlamaServerClient(
-            url,
-            key,
-            own_server=own_server,
-            connect_timeout=self.connect_timeout,
-            first_token_timeout=self.first_token_timeout,
-            idle_timeout=self.idle_timeout,
-        )
+    timeouts: Timeouts = DEFAULT_TIMEOUTS
+    """Timeouts of requests."""
 
 
 class ServerProcess:
@@ -112,11 +59,10 @@ class ServerProcess:
 
     @classmethod
     async def spawn(cls, launch: LaunchOptions, policy: SupervisionPolicy) -> ServerProcess:
-        key = secrets.token_urlsafe(32)
         child = cls(await _spawn_process())
         try:
             async with asyncio.timeout(policy.start_timeout):
-                await child._connect(launch.make_request(key), Secret(key), launch.binary is None, policy)
+                await child._connect(launch, secrets.token_urlsafe(32), policy)
         except TimeoutError:
             await child.stop()
             raise LocalModelNotStarted(
@@ -132,12 +78,12 @@ class ServerProcess:
         assert self._client is not None
         return self._client
 
-    async def _connect(self, request: LaunchRequest, key: Secret, own_server: bool, policy: SupervisionPolicy) -> None:
+    async def _connect(self, launch: LaunchOptions, key: str, policy: SupervisionPolicy) -> None:
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None
         assert stdout is not None
         with suppress(OSError):
-            stdin.write(msgspec.json.encode(request) + b"\n")
+            stdin.write(LaunchRequest(launch, key, os.getpid()).encode())
             await stdin.drain()
         line = await stdout.readline()
         ready = msgspec.json.decode(line, type=LaunchResult) if line else LaunchResult(error="the process ended")
@@ -145,10 +91,11 @@ class ServerProcess:
             # The engine's messages may contain paths and sizes, so they go to the log only.
             log.debug("the local model was not loaded: %s\n%s", ready.error, "\n".join(self.stderr_tail))
             raise LocalModelNotStarted(
-                f"The local model {Path(request.model).name} cannot be loaded: {ready.error.rstrip('.')}. "
+                f"The local model {launch.model.name} cannot be loaded: {ready.error.rstrip('.')}. "
                 'Its own log is shown with log_level = "debug" in [server].'
             )
-        self._client = policy.make_client(ready.url, key, own_server=own_server)
+        own_server = launch.binary is None
+        self._client = LlamaServerClient(ready.url, Secret(key), own_server=own_server, timeouts=policy.timeouts)
         while not await self._client.is_healthy():
             if self.process.returncode is not None:
                 raise LocalModelNotStarted(f"The llama-server ended at once (exit code {self.process.returncode}).")
@@ -191,19 +138,13 @@ class ServerProcess:
             self.process.kill()
 
 
-def default_threads() -> int:
-    """Return the number of usable cores less one, which is left to the event loop."""
-    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 2
-    return max(1, cores - 1)
-
-
 async def _spawn_process() -> asyncio.subprocess.Process:
     environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "rightseat.models.llamacpp.runner",
+        "rightseat.models.llamacpp.child",
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

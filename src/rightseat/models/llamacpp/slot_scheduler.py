@@ -1,7 +1,5 @@
 """Assign prompts to slots of our own llama-server, so that a conversation pays only for new tokens.
 
-Send prompts to their slots (SlotScheduler) and precache prefixes on disk.
-
 A slot keeps the KV cache of the prompt it read last. The server itself picks the most similar slot, so that
 conversations with the same long system prompt overwrite each other in one slot while others stay empty.
 Here a conversation returns to its own slot. Any other prompt gets the least recently used slot, and the
@@ -18,22 +16,19 @@ import logging
 import secrets
 from collections import deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
 from rightseat.errors import ConfigError, ContextTooLong, RightseatError
-from rightseat.models.llamacpp.client import CompletionChunk, LlamaServerClient
-from rightseat.models.llamacpp.prefix_cache import CachedPrefix, remove_file, save_prefix
-from rightseat.models.llamacpp.process import LaunchOptions
+from rightseat.models.llamacpp.child import LaunchOptions
+from rightseat.models.llamacpp.client import CompletionChunk, LlamaServer, LlamaServerClient
+from rightseat.models.llamacpp.prefix_cache import CachedPrefix, PromptText, remove_file, save_prefix
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
-
-# A prompt as sent: text, or token ids if it contains foreign control tokens.
-PromptText = str | list[int]
 
 # Minimum shared prefix worth a copy; reading less again is faster.
 _MIN_COPY_CHARS, _MIN_COPY_TOKENS = 256, 64
@@ -116,12 +111,13 @@ class SlotScheduler:
 
     async def _prepare_slot(self, slot: ServerSlot, prompt: PromptText, client: LlamaServerClient) -> None:
         """Copy the shared prefix into the slot and let the server cache the evicted prompt."""
-        held, min_copy = slot.prompt, _min_copy_length(prompt)
+        evicted = slot.prompt
+        min_copy = _MIN_COPY_CHARS if isinstance(prompt, str) else _MIN_COPY_TOKENS
 
         def shared(other: ServerSlot | CachedPrefix) -> int:
-            found = common_prefix_length(other.prompt, prompt)
+            length = common_prefix_length(other.prompt, prompt)
             # A copy covers the whole slot: if little of it is shared, reading is faster.
-            return found if other is slot or 4 * found >= len(other.prompt) else 0
+            return length if other is slot or 4 * length >= len(other.prompt) else 0
 
         shared_here = shared(slot)
         sources: list[ServerSlot | CachedPrefix] = [*self.prefixes, *self._idle_slots()]
@@ -130,9 +126,9 @@ class SlotScheduler:
             source = slot
         in_server_cache = self._take_evicted(prompt, more_than=shared(source) + min_copy)
         copied = not in_server_cache and shared(source) >= min_copy
-        loses_prompt = len(held) - shared_here >= min_copy
+        loses_prompt = len(evicted) - shared_here >= min_copy
         # The server checks its prompt cache itself if a slot would lose more than half of its prompt.
-        server_looks_itself = bool(held) and 2 * shared_here < len(held)
+        server_looks_itself = bool(evicted) and 2 * shared_here < len(evicted)
         evict = (
             loses_prompt
             if copied
@@ -144,13 +140,13 @@ class SlotScheduler:
             # An optimization only: without it the prompt is read again.
             log.debug("slot %d is not prepared: %s", slot.number, error)
         if loses_prompt:
-            self._evicted.append(held)
+            self._evicted.append(evicted)
 
     def _take_evicted(self, prompt: PromptText, *, more_than: int) -> bool:
         """Return whether the server's prompt cache has a longer prefix than any slot; forgets that entry."""
         if not self._evicted or not self._launch.cache_mib:
             return False
-        best = max(self._evicted, key=lambda held: common_prefix_length(held, prompt))
+        best = max(self._evicted, key=lambda evicted: common_prefix_length(evicted, prompt))
         if common_prefix_length(best, prompt) < more_than:
             return False
         self._evicted.remove(best)
@@ -201,23 +197,12 @@ def common_prefix_length(left: PromptText, right: PromptText) -> int:
     return low
 
 
-def _min_copy_length(text: PromptText) -> int:
-    return _MIN_COPY_CHARS if isinstance(text, str) else _MIN_COPY_TOKENS
-
-
 async def read_prompt(client: LlamaServerClient, prompt: PromptText, slot: int) -> None:
     """Let a slot process a prompt without generating."""
     request = {"prompt": prompt, "n_predict": 0, "id_slot": slot, "cache_prompt": True}
     async with closing(client.stream_completion(request)) as pieces:
         async for _ in pieces:
             pass
-
-
-class CompletionServer(Protocol):
-    """A ManagedServer, SharedServer or AttachedServer; the first two have a `launch`."""
-
-    async def client(self) -> LlamaServerClient: ...
-    def stream_completion(self, request: dict[str, Any], /) -> AsyncIterator[CompletionChunk]: ...
 
 
 # By client: a restarted process has a new client and empty slots.
@@ -240,21 +225,18 @@ def get_conversation(prompt: Prompt) -> ConversationRef:
 
 
 async def stream_in_slot(
-    server: CompletionServer, request: dict[str, Any], conversation: ConversationRef = NO_CONVERSATION
+    server: LlamaServer, request: dict[str, Any], conversation: ConversationRef = NO_CONVERSATION
 ) -> AsyncIterator[CompletionChunk]:
     """Stream a completion in the slot that has most of the prompt; attached servers choose themselves."""
-    launch: LaunchOptions | None = getattr(server, "launch", None)
-    if launch is None:
-        async with closing(server.stream_completion(request)) as pieces:
-            async for piece in pieces:
-                yield piece
-        return
-    client = await server.client()
-    async with get_scheduler(launch, client).acquire_slot(_slot_prompt(request), conversation, client) as slot:
-        stream = server.stream_completion({**request, "id_slot": slot.number})
-        async with closing(stream) as pieces:
-            async for piece in pieces:
-                yield piece
+    async with AsyncExitStack() as stack:
+        if server.launch is not None:
+            client = await server.client()
+            scheduler = get_scheduler(server.launch, client)
+            slot = await stack.enter_async_context(scheduler.acquire_slot(_slot_prompt(request), conversation, client))
+            request = {**request, "id_slot": slot.number}
+        chunks = await stack.enter_async_context(closing(server.stream_completion(request)))
+        async for chunk in chunks:
+            yield chunk
 
 
 def _slot_prompt(request: dict[str, Any]) -> PromptText:
@@ -265,16 +247,16 @@ def _slot_prompt(request: dict[str, Any]) -> PromptText:
     return f"\0{prompt}" if isinstance(prompt, str) else [-1, *prompt]
 
 
-async def precache_prefix(server: CompletionServer, prefix: PromptText) -> None:
+async def precache_prefix(server: LlamaServer, prefix: PromptText) -> None:
     """Ensure that a prompt prefix is cached on disk; processes and saves it if it is not."""
-    launch: LaunchOptions | None = getattr(server, "launch", None)
+    launch = server.launch
     if launch is None or launch.slot_save_path is None:
         return
     client = await server.client()
     known = _prefixes.setdefault(launch, [])
-    if any(one.prompt == prefix and one.is_intact(launch.slot_save_path) for one in known):
+    if any(entry.prompt == prefix and entry.is_intact(launch.slot_save_path) for entry in known):
         return
-    known[:] = [one for one in known if one.prompt != prefix]
+    known[:] = [entry for entry in known if entry.prompt != prefix]
     cached = await asyncio.to_thread(CachedPrefix.find, launch, prefix)
     if cached is None:
         try:

@@ -1,7 +1,4 @@
-"""Chat templates: probed in a child process before use, then rendered here in a sandbox.
-
-Convert messages to a template's form: unsupported roles become text, same-role neighbours are merged.
-"""
+"""Chat templates: probed in a child process before use, then rendered here in a sandbox."""
 
 from __future__ import annotations
 
@@ -15,10 +12,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from rightseat.errors import CallerError, ConfigError
 from rightseat.models.llamacpp.control_tokens import ControlTokens, TrustedText
@@ -31,6 +29,7 @@ from rightseat.models.llamacpp.template_probe import (
     make_template_variables,
 )
 from rightseat.types.messages import Message, ToolCall
+from rightseat.types.text import closest_match
 
 TemplateMessage = dict[str, Any]
 
@@ -39,6 +38,7 @@ OPENING_USER_TEXT = "(The conversation goes on.)"
 
 
 def to_template_messages(messages: Sequence[Message], capabilities: TemplateCapabilities) -> list[TemplateMessage]:
+    """Convert messages to a template's form: unsupported roles become text, same-role neighbours are merged."""
     template_messages = [_to_template_message(message, capabilities) for message in messages]
     if not capabilities.system:
         template_messages = _fold_system_messages(template_messages)
@@ -143,8 +143,7 @@ class TemplateRefused(ConfigError):
     code = "chat_template"
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateSources:
+class TemplateSources(Struct, frozen=True):
     """Source texts of a model's templates, and its BOS and EOS tokens."""
 
     default: str
@@ -179,6 +178,48 @@ def _make_sources(default: str | None, tool_use: str | None, bos: str | None, eo
         log.warning("the model has no chat template: ChatML is used; --chat-template names another")
         default = load_chatml()
     return TemplateSources(default, tool_use, bos or "", eos or "")
+
+
+CHATML = "chatml"
+
+
+class TemplateChoice(Struct, frozen=True):
+    """A configured chat template: its text, or the name of one of the model's. Empty: the model's default."""
+
+    text: str = ""
+    name: str = ""
+
+    def resolve(self, own: TemplateSources, named: dict[str, str]) -> TemplateSources:
+        if self.name and self.name not in named:
+            near = closest_match(self.name, named)
+            question = f" Did you mean {near!r}?" if near else ""
+            known = ", ".join((CHATML, *named))
+            raise ConfigError(
+                f"chat_template: {self.name!r} is no file, and the model has no template of that name."
+                f"{question} Known: {known}."
+            )
+        text = named[self.name] if self.name else self.text
+        return TemplateSources(text, None, own.bos, own.eos) if text else own
+
+
+def parse_template_choice(value: str | None) -> TemplateChoice:
+    """Parse the `chat_template` option: a file, `chatml`, or the name of one of the model's templates."""
+    if not value:
+        return TemplateChoice()
+    if value == CHATML:
+        return TemplateChoice(text=load_chatml())
+    path = Path(value).expanduser()
+    if not path.is_file():
+        if path.suffix or len(path.parts) > 1:
+            raise ConfigError(f"chat_template: there is no file {value}.", param="chat_template")
+        return TemplateChoice(name=value)
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise ConfigError(f"chat_template: {value} cannot be read as text.", param="chat_template") from None
+    if not text.strip() or len(text) > MAX_TEMPLATE_CHARS:
+        raise ConfigError(f"chat_template: {value} is empty or too long.", param="chat_template")
+    return TemplateChoice(text=text)
 
 
 class ChatTemplate:

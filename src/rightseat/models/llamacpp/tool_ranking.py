@@ -10,8 +10,8 @@ from __future__ import annotations
 from itertools import islice, takewhile
 
 from rightseat.models.llamacpp import slot_scheduler
+from rightseat.models.llamacpp.client import LlamaServer
 from rightseat.models.llamacpp.completion import IMPOSSIBLE_LOGPROB
-from rightseat.models.llamacpp.slot_scheduler import CompletionServer
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, ToolChoice, ToolSpec
 from rightseat.types.streams import closing
@@ -29,7 +29,7 @@ _REQUEST_LABEL = "Example request:"
 _CHAT_BASELINE = f"Function: chat\nDescription: Talk with the user\nArguments: text\n{_REQUEST_LABEL}"
 
 
-async def choose_tool(server: CompletionServer, prompt: Prompt) -> ToolChoice:
+async def choose_tool(server: LlamaServer, prompt: Prompt) -> ToolChoice:
     """Return the prompt's tool choice, narrowed to one named tool or to none where the ranking decides."""
     tools = prompt.callable_tools
     if prompt.tool_choice.mode not in ("auto", "required") or not 0 < len(tools) <= MAX_TOOLS:
@@ -51,15 +51,15 @@ async def choose_tool(server: CompletionServer, prompt: Prompt) -> ToolChoice:
     return ToolChoice("named", best.name)
 
 
-async def _tokenize_question(server: CompletionServer, question: str) -> list[int]:
+async def _tokenize_question(server: LlamaServer, question: str) -> list[int]:
     """Return the question's first tokens, up to one that is only part of a character: the engine fails on
     such tokens in a grammar (small models use them for Chinese). Empty if only white space is left."""
     pieces = await (await server.client()).tokenize_with_pieces(question, special=False)
-    tokens = list(islice(takewhile(lambda one: isinstance(one.piece, str), pieces), MAX_QUESTION_TOKENS))
-    return [one.id for one in tokens] if any(str(one.piece).strip() for one in tokens) else []
+    tokens = list(islice(takewhile(lambda token: isinstance(token.piece, str), pieces), MAX_QUESTION_TOKENS))
+    return [token.id for token in tokens] if any(str(token.piece).strip() for token in tokens) else []
 
 
-async def _score_tools(server: CompletionServer, tokens: list[int], tools: tuple[ToolSpec, ...]) -> dict[str, float]:
+async def _score_tools(server: LlamaServer, tokens: list[int], tools: tuple[ToolSpec, ...]) -> dict[str, float]:
     """Return for each tool its log-likelihood gain over the chat baseline."""
     baseline = await _log_likelihood(server, _CHAT_BASELINE, tokens)
     return {tool.name: await _log_likelihood(server, _describe_tool(tool), tokens) - baseline for tool in tools}
@@ -72,7 +72,7 @@ def _describe_tool(tool: ToolSpec) -> str:
     return f"Function: {tool.name}\n{description}{_REQUEST_LABEL}"
 
 
-async def _log_likelihood(server: CompletionServer, prefix: str, tokens: list[int]) -> float:
+async def _log_likelihood(server: LlamaServer, prefix: str, tokens: list[int]) -> float:
     """Return the log-likelihood of the tokens after `prefix`, by a grammar that allows only these tokens."""
     request = {
         "prompt": prefix,
@@ -85,6 +85,6 @@ async def _log_likelihood(server: CompletionServer, prefix: str, tokens: list[in
     total = 0.0
     async with closing(slot_scheduler.stream_in_slot(server, request)) as pieces:
         async for piece in pieces:
-            logprobs = (one.get("logprob") for one in piece.completion_probabilities)
+            logprobs = (token.get("logprob") for token in piece.completion_probabilities)
             total += sum(IMPOSSIBLE_LOGPROB if logprob is None else logprob for logprob in logprobs)
     return total

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from rightseat.errors import ContextTooLong, UpstreamError
+from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.client import CompletionChunk, LlamaServerClient, Timings
-from rightseat.models.llamacpp.process import LaunchOptions
 from rightseat.models.llamacpp.slot_scheduler import ConversationRef, PromptText, common_prefix_length, stream_in_slot
 
 ANSWER = " and so on"
@@ -68,7 +68,7 @@ class FakeSlotClient(LlamaServerClient):
                 stop=True,
                 id_slot=number,
                 tokens_evaluated=len(prompt),
-                timings=Timings(cache_n=cached, prompt_n=len(prompt) - cached),
+                timings=Timings(cache_n=cached),
             )
 
     def _load_best_prompt(self, number: int, prompt: PromptText) -> None:
@@ -103,8 +103,13 @@ class FakeSlotServer:
     """What a model holds: as an Engine is."""
 
     def __init__(self, slots: int, folder: Path | None, *, memory: bool = True) -> None:
+        self.ready = True
         self.launch = LaunchOptions(Path(__file__), slots=slots, slot_save_path=folder, cache_mib=512 if memory else 0)
         self.slots = FakeSlotClient(slots, folder, memory=memory)
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
 
     async def client(self) -> LlamaServerClient:
         return self.slots

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
+from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.client import CompletionChunk, TokenPiece
 
 
@@ -14,6 +15,7 @@ class InProcessServer:
         self.requests: list[dict[str, Any]] = []
         self.started = self.closed = 0
         self.ready = True
+        self.launch: LaunchOptions | None = None
 
     async def start(self) -> None:
         self.started += 1

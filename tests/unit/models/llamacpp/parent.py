@@ -4,8 +4,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from rightseat.models.llamacpp.process import LaunchOptions
-from rightseat.models.llamacpp.servers import ManagedServer
+from rightseat.models.llamacpp.child import LaunchOptions
+from rightseat.models.llamacpp.supervision import ManagedServer
 from tests.kit.process import list_tree
 
 

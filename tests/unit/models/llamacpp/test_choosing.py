@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rightseat.models.llamacpp import options, template, weights
 from rightseat.models.llamacpp.client import CompletionChunk, TokenPiece
 from rightseat.models.llamacpp.control_tokens import ControlTokens
-from rightseat.models.llamacpp.model import LlamaCppChatModel, ModelDescription, PromptOptions
+from rightseat.models.llamacpp.model import LlamaCppModel, ModelDescription, PromptOptions
 from rightseat.models.llamacpp.template import TemplateSources
 from rightseat.models.llamacpp.template_probe import ProbeRequest, probe_template
 from rightseat.models.llamacpp.tool_ranking import MAX_QUESTION_TOKENS, MAX_TOOLS, MIN_GAIN, choose_tool
@@ -141,14 +141,14 @@ async def test_after_a_result_comes_an_answer() -> None:
 RING_CALL = '{"next_step": {"tool_calls": [{"name": "ring", "arguments": {}}]}}'
 
 
-def make_model(server: LikelihoodServer, **manner: Any) -> LlamaCppChatModel:
+def make_model(server: LikelihoodServer, **manner: Any) -> LlamaCppModel:
     async def describe_model(_: object) -> ModelDescription:
         return ModelDescription(TemplateSources(template.load_chatml()), ControlTokens(()))
 
-    return LlamaCppChatModel("small", server, describe_model, options=PromptOptions(**manner))
+    return LlamaCppModel("small", server, describe_model, options=PromptOptions(**manner))
 
 
-async def ask_model(asked: LlamaCppChatModel, prompt: Prompt) -> CollectedAnswer:
+async def ask_model(asked: LlamaCppModel, prompt: Prompt) -> CollectedAnswer:
     async with closing(asked.stream(prompt)) as stream:
         return collect_answer([fragment async for fragment in stream])
 
@@ -165,7 +165,7 @@ def in_process_template_probe(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_model_that_does_not_choose_itself() -> None:
     server = LikelihoodServer(find_word=-40, ring=-30)
     server.reply = RING_CALL
-    found = await ask_model(make_model(server, tool_choice_by="likelihood", temperature=0.2), make_prompt())
+    found = await ask_model(make_model(server, choice="likelihood", temperature=0.2), make_prompt())
     assert (found.calls, found.finish) == ((("ring", "{}"),), "calls")
     assert len(server.requests) == 4
     asked = server.requests[-1]
@@ -183,14 +183,14 @@ async def test_a_model_that_does_not_choose_itself() -> None:
 async def test_words_are_asked_for_as_if_there_were_no_tools() -> None:
     server = LikelihoodServer(find_word=-70, ring=-70)
     server.reply = "Life is."
-    assert (await ask_model(make_model(server, tool_choice_by="likelihood"), make_prompt())).text == "Life is."
+    assert (await ask_model(make_model(server, choice="likelihood"), make_prompt())).text == "Life is."
     assert "grammar" not in server.requests[-1]
     assert "ring" not in server.requests[-1]["prompt"].replace("Ring the bell!", "")
 
 
 @pytest.mark.usefixtures("in_process_template_probe")
 async def test_others_choose_themselves() -> None:
-    for manner in ({}, {"tool_choice_by": "likelihood", "tool_format": "hermes"}):
+    for manner in ({}, {"choice": "likelihood", "tool_format": "hermes"}):
         server = LikelihoodServer(find_word=-40, ring=-30)
         server.reply = '{"thought_about_next_step_only": "Hm.", "next_step": {"result": "Well."}}'
         await ask_model(make_model(server, **manner), make_prompt())
@@ -199,7 +199,7 @@ async def test_others_choose_themselves() -> None:
 
 def test_the_embedded_model_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "require_weights", lambda: tmp_path / "small.gguf")
-    assert options.make_local_model("", {})._options.tool_choice_by == "likelihood"
+    assert options.make_local_model("", {})._options.choice == "likelihood"
     assert options.make_local_model("", {})._options.temperature == 0.2
     own = options.make_local_model("", {"choice": "model", "temperature": 1})._options
-    assert (own.tool_choice_by, own.temperature) == ("model", 1)
+    assert (own.choice, own.temperature) == ("model", 1)

@@ -18,9 +18,10 @@ import pytest
 
 from rightseat.errors import ContextTooLong, UpstreamRefused
 from rightseat.models.llamacpp import control_tokens, gguf, template, weights
+from rightseat.models.llamacpp.child import LaunchOptions, count_threads
 from rightseat.models.llamacpp.client import CompletionChunk
-from rightseat.models.llamacpp.process import LaunchOptions, LocalModelNotStarted, SupervisionPolicy, default_threads
-from rightseat.models.llamacpp.servers import AttachedServer, LocalModelDied, ManagedServer
+from rightseat.models.llamacpp.process import LocalModelNotStarted, SupervisionPolicy
+from rightseat.models.llamacpp.supervision import AttachedServer, LocalModelDied, ManagedServer
 from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from tests.kit.process import is_alive, list_tree
@@ -281,7 +282,7 @@ async def test_attached(launch: Build) -> None:
 
 @pytest.mark.demand("llamacpp.runs_cores_1_threads")
 def test_a_core_is_left_to_the_loop() -> None:
-    assert default_threads() == max(1, len(os.sched_getaffinity(0)) - 1)
+    assert count_threads(LaunchOptions(FAKE)) == max(1, len(os.sched_getaffinity(0)) - 1)
 
 
 # ---- the real thing ----

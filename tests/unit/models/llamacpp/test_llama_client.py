@@ -11,6 +11,7 @@ import pytest
 from rightseat import errors
 from rightseat.config.secret import Secret
 from rightseat.errors import RightseatError
+from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models.llamacpp.client import CompletionChunk, LlamaServerClient, TokenPiece
 from rightseat.types.streams import closing
 from tests.kit import connection_faults
@@ -178,7 +179,7 @@ async def test_silence_ends(sent: int, words: str) -> None:
         await asyncio.Event().wait()
 
     first = HANG_TIMEOUT if sent else 0.3
-    async with connect_client(stalled, first_token_timeout=first, idle_timeout=0.2) as (upstream, client):
+    async with connect_client(stalled, timeouts=Timeouts(first_token=first, idle=0.2)) as (upstream, client):
         _, failure = await collect_completion(client)
         await upstream.wait_closed(1)
     with pytest.raises(errors.UpstreamTimeout, match=words):

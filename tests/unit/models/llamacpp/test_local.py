@@ -6,12 +6,11 @@ import pytest
 
 from rightseat.errors import CallerError, NotConfigured, UpstreamError, UpstreamRefused
 from rightseat.models.llamacpp import weights
+from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.client import CompletionChunk
-from rightseat.models.llamacpp.local import Embedder, LlamaCppModel
-from rightseat.models.llamacpp.model import ModelDescription, PromptOptions
+from rightseat.models.llamacpp.model import Embedder, LlamaCppModel, ModelDescription, PromptOptions
 from rightseat.models.llamacpp.options import make_attached_model, make_local_model
-from rightseat.models.llamacpp.process import LaunchOptions
-from rightseat.models.llamacpp.servers import ManagedServer
+from rightseat.models.llamacpp.supervision import ManagedServer
 from rightseat.models.llamacpp.template import TemplateSources, load_chatml
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from rightseat.types.messages import text_message

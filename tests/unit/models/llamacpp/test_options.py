@@ -9,11 +9,11 @@ from rightseat.config.read import load_config
 from rightseat.config.settings import Config, ModelSettings
 from rightseat.errors import ConfigError
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.local import LlamaCppModel
-from rightseat.models.llamacpp.model import describe_from_file, describe_from_server, parse_template_choice
+from rightseat.models.llamacpp.child import LaunchOptions
+from rightseat.models.llamacpp.model import LlamaCppModel, describe_from_file, describe_from_server
 from rightseat.models.llamacpp.options import make_attached_model, make_local_model
-from rightseat.models.llamacpp.process import LaunchOptions
-from rightseat.models.llamacpp.servers import SharedServer
+from rightseat.models.llamacpp.supervision import SharedServer
+from rightseat.models.llamacpp.template import parse_template_choice
 from rightseat.types.model import CompletesText, find_protocol
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.registry import make_model
@@ -102,9 +102,9 @@ def test_every_option_arrives(model: Path, tmp_path: Path) -> None:
     )
     assert get_launch(made) == expected
     assert isinstance(made._server, SharedServer)
-    assert (made._server._policy.start_timeout, made._server._policy.idle_timeout) == (5, 7)
+    assert (made._server._policy.start_timeout, made._server._policy.timeouts.idle) == (5, 7)
     manner = made._options
-    assert (manner.tool_format, manner.publish, manner.thought_channel, manner.max_tokens) == (
+    assert (manner.tool_format, manner.publish, manner.reasoning, manner.max_tokens) == (
         "hermes",
         "json",
         "reasoning",

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.models.llamacpp import servers
-from rightseat.models.llamacpp.process import LaunchOptions, LocalModelNotStarted, SupervisionPolicy
-from rightseat.models.llamacpp.servers import SharedServer
+from rightseat.models.llamacpp import supervision
+from rightseat.models.llamacpp.child import LaunchOptions
+from rightseat.models.llamacpp.process import LocalModelNotStarted, SupervisionPolicy
+from rightseat.models.llamacpp.supervision import SharedServer
 from tests.kit.process import is_alive, list_tree
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.kit.waiting import read_into, wait_until
@@ -47,7 +48,7 @@ def list_started_pids() -> list[int]:
 
 async def wait_until_no_process() -> None:
     await wait_until(lambda: not list_started_pids())
-    assert not servers._shared_servers
+    assert not supervision._shared_servers
 
 
 @pytest.mark.demand("llamacpp.engine_child_process_loopback")

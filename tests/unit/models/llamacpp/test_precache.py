@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 from rightseat.cli import app
 from rightseat.config.read import load_config
 from rightseat.errors import ConfigError
-from rightseat.models.llamacpp.local import LlamaCppModel
+from rightseat.models.llamacpp.child import LaunchOptions
+from rightseat.models.llamacpp.model import LlamaCppModel
 from rightseat.models.llamacpp.options import make_local_model
-from rightseat.models.llamacpp.process import LaunchOptions
-from rightseat.models.llamacpp.servers import SharedServer
+from rightseat.models.llamacpp.supervision import SharedServer
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.models import make_configured_model
 from tests.unit.models.llamacpp.gguf_files import make_gguf, make_usual_entries
@@ -48,7 +48,7 @@ def test_files_lie_beside_the_file_that_names_them(weights: Path, tmp_path: Path
     made = make_configured_model(config.models["m"], config)
     assert isinstance(made, LlamaCppModel)
     # Word for word, as an assistant's system_file.
-    assert made._options.precached_prompts == ("Be kind.\n",)
+    assert made._precached_prompts == ("Be kind.\n",)
     assert get_launch(made).slot_save_path == cache / "prompts"
     # A reload finds the same engine.
     assert get_launch(make_configured_model(config.models["m"], config)) == get_launch(made)

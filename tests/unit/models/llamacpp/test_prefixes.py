@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rightseat.errors import ConfigError
+from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.prefix_cache import CachedPrefix, prefix_key, prepare_folder
-from rightseat.models.llamacpp.process import LaunchOptions
 from rightseat.models.llamacpp.slot_scheduler import precache_prefix
 from tests.unit.models.llamacpp.fake_slots import FakeSlotServer
 

@@ -5,14 +5,16 @@ from typing import Any
 import pytest
 
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp import local
 from rightseat.models.llamacpp.client import CompletionChunk
-from rightseat.models.llamacpp.servers import AttachedServer
+from rightseat.models.llamacpp.model import ModelDescription
+from rightseat.models.llamacpp.supervision import AttachedServer
+from rightseat.models.llamacpp.template import TemplateSources
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
-from rightseat.types.model import RawPrompt, SamplingSettings
+from rightseat.types.model import Prompt, RawPrompt, SamplingSettings
 from tests.kit.waiting import read_into
 from tests.unit.models.llamacpp.in_process_server import InProcessServer
+from tests.unit.models.llamacpp.test_local import make_model
 
 END = CompletionChunk(stop=True, stop_type="eos", tokens_evaluated=5, tokens_predicted=2)
 
@@ -21,7 +23,11 @@ async def collect_raw_completion(
     server: Any, raw_prompt: RawPrompt, settings: SamplingSettings | None = None
 ) -> list[ModelChunk]:
     found: list[ModelChunk] = []
-    await read_into(local.stream_raw_completion(server, raw_prompt, settings or SamplingSettings()), found)
+    # Described already: no child process has to try a template.
+    model = make_model(server)
+    model._description = ModelDescription(TemplateSources(""))
+    prompt = Prompt(messages=(), raw=raw_prompt, settings=settings or SamplingSettings())
+    await read_into(model.stream(prompt), found)
     return found
 
 

@@ -2,9 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,6 +20,7 @@ from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
 from tests.kit.waiting import wait_until
 from tests.unit.models.llamacpp.fake_slots import ANSWER, FakeSlotServer
+from tests.unit.models.llamacpp.in_process_server import InProcessServer
 
 SYSTEM = "You sit in the right seat. " * 40
 
@@ -185,20 +184,9 @@ async def test_tokens_are_compared_as_text_is(tmp_path: Path) -> None:
 
 
 async def test_somebody_elses_server_chooses_itself() -> None:
-    class Attached:
-        def __init__(self) -> None:
-            self.asked: dict[str, Any] = {}
-
-        async def client(self) -> Any:
-            raise AssertionError
-
-        async def stream_completion(self, request: dict[str, Any], /) -> AsyncIterator[CompletionChunk]:
-            self.asked = request
-            yield CompletionChunk(stop=True)
-
-    server = Attached()
+    server = InProcessServer(CompletionChunk(stop=True))
     assert [piece.stop async for piece in stream_in_slot(server, {"prompt": "Hi"}, ConversationRef("thread"))] == [True]
-    assert server.asked == {"prompt": "Hi"}
+    assert server.requests == [{"prompt": "Hi"}]
 
 
 def test_whose_prompt_it_is() -> None:

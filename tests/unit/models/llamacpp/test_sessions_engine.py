@@ -13,9 +13,10 @@ import pytest
 
 from rightseat.errors import ContextTooLong
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.model import LlamaCppChatModel, PromptOptions, describe_from_file, parse_template_choice
-from rightseat.models.llamacpp.process import LaunchOptions
-from rightseat.models.llamacpp.servers import ManagedServer
+from rightseat.models.llamacpp.child import LaunchOptions
+from rightseat.models.llamacpp.model import LlamaCppModel, PromptOptions, describe_from_file
+from rightseat.models.llamacpp.supervision import ManagedServer
+from rightseat.models.llamacpp.template import parse_template_choice
 from rightseat.types.chunks import ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
 from rightseat.types.messages import Message, text_message
@@ -36,10 +37,13 @@ def launch(tmp_path: Path) -> Build:
 
 
 @asynccontextmanager
-async def start_model(launch: LaunchOptions, *precached: str) -> AsyncIterator[LlamaCppChatModel]:
-    manner = PromptOptions(precached_prompts=precached)
-    made = LlamaCppChatModel(
-        "local", ManagedServer(launch), describe_from_file(launch.model, parse_template_choice(None)), options=manner
+async def start_model(launch: LaunchOptions, *precached: str) -> AsyncIterator[LlamaCppModel]:
+    made = LlamaCppModel(
+        "local",
+        ManagedServer(launch),
+        describe_from_file(launch.model, parse_template_choice(None)),
+        options=PromptOptions(),
+        precached_prompts=precached,
     )
     await made.start()
     try:
@@ -54,7 +58,7 @@ def make_prompt(*history: Message, tokens: int = 2, system: str = SYSTEM, conver
     return Prompt(messages=messages, settings=settings, conversation=conversation)
 
 
-async def complete(llama: LlamaCppChatModel, prompt: Prompt) -> tuple[str, Usage]:
+async def complete(llama: LlamaCppModel, prompt: Prompt) -> tuple[str, Usage]:
     """The answer's text and its usage."""
     fragments: list[ModelChunk] = []
     await read_into(llama.stream(prompt), fragments)

@@ -6,9 +6,10 @@ import json
 import pytest
 
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.model import LlamaCppChatModel, PromptOptions, TemplateChoice, describe_from_file
-from rightseat.models.llamacpp.process import LaunchOptions
-from rightseat.models.llamacpp.servers import ManagedServer
+from rightseat.models.llamacpp.child import LaunchOptions
+from rightseat.models.llamacpp.model import LlamaCppModel, PromptOptions, describe_from_file
+from rightseat.models.llamacpp.supervision import ManagedServer
+from rightseat.models.llamacpp.template import TemplateChoice
 from rightseat.types.chunks import FinishChunk
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice
@@ -70,7 +71,7 @@ async def test_a_small_model_calls_in_every_format() -> None:
     )
     try:
         for name in TESTED_FORMATS:
-            model = LlamaCppChatModel(
+            model = LlamaCppModel(
                 "small",
                 engine,
                 describe_from_file(weights.require_weights(), TemplateChoice()),

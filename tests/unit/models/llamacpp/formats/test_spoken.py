@@ -9,7 +9,7 @@ from rightseat.errors import CallerError, ConfigError
 from rightseat.models.llamacpp import template
 from rightseat.models.llamacpp.client import CompletionChunk
 from rightseat.models.llamacpp.formats import FORMATS, GENERIC, get_format
-from rightseat.models.llamacpp.model import LlamaCppChatModel, ModelDescription, PromptOptions
+from rightseat.models.llamacpp.model import LlamaCppModel, ModelDescription, PromptOptions
 from rightseat.models.llamacpp.template import TemplateSources, load_chatml
 from rightseat.types.chunks import FinishChunk, ModelChunk, ToolCallArgs
 from rightseat.types.messages import Message
@@ -34,7 +34,7 @@ def cached_template_probe(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def make_model(
     answer: str, stop: str, sources: TemplateSources, format: str | None = None
-) -> tuple[LlamaCppChatModel, InProcessServer]:
+) -> tuple[LlamaCppModel, InProcessServer]:
     """The answer comes in pieces of three characters."""
     parts = [CompletionChunk(content=answer[at : at + 3]) for at in range(0, len(answer), 3)]
     server = InProcessServer(*parts, CompletionChunk(stop=True, stop_type=stop))
@@ -42,11 +42,11 @@ def make_model(
     async def describe_model(_: object) -> ModelDescription:
         return ModelDescription(sources)
 
-    return LlamaCppChatModel("test", server, describe_model, options=PromptOptions(tool_format=format)), server
+    return LlamaCppModel("test", server, describe_model, options=PromptOptions(tool_format=format)), server
 
 
 async def collect_chunks(
-    model: LlamaCppChatModel, *messages: Message, tools: Any = TOOLS, mode: Any = "auto", **settings: Any
+    model: LlamaCppModel, *messages: Message, tools: Any = TOOLS, mode: Any = "auto", **settings: Any
 ) -> list[ModelChunk]:
     prompt = Prompt(
         messages=messages or (QUESTION,),

@@ -1,7 +1,4 @@
-"""llama-servers: ManagedServer supervises and restarts a child process, AttachedServer uses a foreign one.
-
-SharedServer: one child process per LaunchOptions, however many models use it.
-"""
+"""llama-servers as models use them: a supervised child process, one shared by several models, a foreign server."""
 
 from __future__ import annotations
 
@@ -16,8 +13,9 @@ from typing import Any
 from rightseat.config.secret import Secret
 from rightseat.errors import Incomplete, RightseatError, UpstreamError, UpstreamRefused
 from rightseat.http.retry import compute_backoff
+from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.client import CompletionChunk, LlamaServerClient
-from rightseat.models.llamacpp.process import LaunchOptions, LocalModelNotStarted, ServerProcess, SupervisionPolicy
+from rightseat.models.llamacpp.process import LocalModelNotStarted, ServerProcess, SupervisionPolicy
 from rightseat.types.streams import closing
 
 log = logging.getLogger(__name__)
@@ -143,9 +141,11 @@ class ManagedServer:
 class AttachedServer:
     """A llama-server run by somebody else: health-checked periodically, never started or stopped."""
 
+    launch = None
+
     def __init__(self, url: str, key: Secret | None = None, policy: SupervisionPolicy | None = None) -> None:
         self._policy = policy or SupervisionPolicy()
-        self._client = self._policy.make_client(url, key)
+        self._client = LlamaServerClient(url, key, timeouts=self._policy.timeouts)
         self._health_task: asyncio.Task[None] | None = None
         self.ready = False
 
@@ -197,7 +197,8 @@ _shared_servers: dict[SharedServerKey, SharedServerEntry] = {}
 
 
 class SharedServer:
-    """A reference-counted ManagedServer: `start` joins or starts it, the last `close` stops it."""
+    """A reference-counted ManagedServer, one per LaunchOptions: `start` joins or starts it, the last `close`
+    stops it."""
 
     def __init__(self, launch: LaunchOptions, policy: SupervisionPolicy | None = None) -> None:
         self.launch = launch

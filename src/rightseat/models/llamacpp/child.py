@@ -1,0 +1,184 @@
+"""Child process of a local model: `python -m rightseat.models.llamacpp.child`.
+
+It reads one JSON line (LaunchRequest) from stdin, which includes the API key: arguments and environment are
+visible to other users. It writes one JSON line (LaunchResult): the server's URL, or an error. The process
+exits when its stdin closes, so it never outlives its parent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+HOST = "127.0.0.1"
+CPU_BATCH_SIZE = 64
+_PR_SET_PDEATHSIG = 1
+
+
+class LaunchOptions(Struct, frozen=True):
+    """What to run. `context` is per slot; `threads` None: all usable cores but one, which is left to the event
+    loop; `pooling` is for embedding models whose file names no pooling; `lora_on_request`: the adapter applies
+    only to requests that enable it; `binary` is a llama-server to spawn instead of xllamacpp."""
+
+    model: Path
+    context: int = 4096
+    slots: int = 2
+    threads: int | None = None
+    gpu_layers: int | None = None
+    cache_mib: int = 512
+    embedding: bool = False
+    pooling: Literal["mean", "cls", "last"] | None = None
+    lora: Path | None = None
+    lora_on_request: bool = False
+    slot_save_path: Path | None = None
+    binary: Path | None = None
+
+
+class LaunchRequest(Struct, frozen=True):
+    launch: LaunchOptions
+    key: str
+    parent: int
+
+    def encode(self) -> bytes:
+        return msgspec.json.encode(self, enc_hook=str) + b"\n"
+
+    @classmethod
+    def decode(cls, line: bytes) -> LaunchRequest:
+        return msgspec.json.decode(line, type=cls, dec_hook=lambda kind, value: kind(value))
+
+
+class LaunchResult(Struct, frozen=True, omit_defaults=True):
+    url: str = ""
+    error: str = ""
+
+
+def count_threads(launch: LaunchOptions) -> int:
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 2
+    return max(1, cores - 1) if launch.threads is None else launch.threads
+
+
+def die_with_parent() -> None:
+    """Ask the kernel (Linux only) to kill this process when its parent exits, even inside native code."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def start_server(launch: LaunchOptions, key: str) -> tuple[str, object]:
+    """Load the model and listen; returns the URL and the server object, which must stay referenced."""
+    # Spinning engine threads would also take the event loop's core.
+    os.environ["OMP_WAIT_POLICY"] = "passive"
+    # Imported by name because it has no type stubs.
+    xllamacpp = importlib.import_module("xllamacpp")
+    params = xllamacpp.CommonParams()
+    params.model.path = str(launch.model)
+    params.hostnames = [HOST]
+    params.port = 0
+    params.api_keys = [key]
+    params.n_ctx = launch.context * launch.slots
+    params.n_parallel = launch.slots
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = count_threads(launch)
+    params.cache_ram_mib = launch.cache_mib
+    if launch.gpu_layers is not None:
+        params.n_gpu_layers = launch.gpu_layers
+    has_gpu = any(not str(device.get("name", "")).startswith("CPU") for device in xllamacpp.get_device_info())
+    if not launch.embedding and not has_gpu:
+        # A batch cannot be interrupted: cancellation and other completions wait for its end. On a CPU small
+        # batches are as fast.
+        params.n_batch = params.n_ubatch = CPU_BATCH_SIZE
+    params.embedding = launch.embedding
+    if launch.pooling is not None:
+        kinds = xllamacpp.llama_pooling_type
+        params.pooling_type = getattr(kinds, f"LLAMA_POOLING_TYPE_{launch.pooling.upper()}")
+    params.endpoint_slots = True
+    params.warmup = False
+    params.ui = False
+    params.cors_origins = ""
+    if launch.slot_save_path is not None:
+        params.slot_save_path = os.path.join(launch.slot_save_path, "")
+    if launch.lora is not None:
+        adapter = xllamacpp.CommonAdapterLoraInfo()
+        adapter.path, adapter.scale = str(launch.lora), 0.0 if launch.lora_on_request else 1.0
+        params.lora_adapters = [adapter]
+    server = xllamacpp.Server(params)
+    return server.listening_address, server
+
+
+def spawn_binary(launch: LaunchOptions, key: str) -> tuple[str, subprocess.Popen[bytes]]:
+    """Spawn the user's own llama-server binary; returns its URL and process."""
+    with socket.socket() as free:
+        free.bind((HOST, 0))
+        port = free.getsockname()[1]
+    key_file, write = os.pipe()
+    os.write(write, key.encode() + b"\n")
+    os.close(write)
+    command = [str(launch.binary), "--model", str(launch.model), "--host", HOST, "--port", str(port)]
+    command += ["--api-key-file", f"/dev/fd/{key_file}"]
+    command += ["--ctx-size", str(launch.context * launch.slots), "--parallel", str(launch.slots)]
+    command += ["--threads", str(count_threads(launch)), "--slots", "--no-warmup"]
+    command += [] if launch.gpu_layers is None else ["--n-gpu-layers", str(launch.gpu_layers)]
+    command += ["--embeddings"] if launch.embedding else []
+    command += ["--pooling", launch.pooling] if launch.pooling else []
+    command += ["--lora", str(launch.lora)] if launch.lora else []
+    command += ["--slot-save-path", str(launch.slot_save_path)] if launch.slot_save_path else []
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[key_file], preexec_fn=die_with_parent)
+    os.close(key_file)
+    return f"http://{HOST}:{port}", process
+
+
+def exit_on_stdin_close(on_close: Callable[[], None]) -> None:
+    def read() -> None:
+        while os.read(0, 4096):
+            pass
+        on_close()
+        os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+
+
+def main() -> None:
+    die_with_parent()
+    out = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # the engine's output must not mix with our result line
+    request = LaunchRequest.decode(_read_line())
+    if os.name == "posix" and os.getppid() != request.parent:
+        return  # the parent died before PR_SET_PDEATHSIG took effect
+    try:
+        if request.launch.binary is not None:
+            url, process = spawn_binary(request.launch, request.key)
+            exit_on_stdin_close(process.kill)
+            out.write(msgspec.json.encode(LaunchResult(url)) + b"\n")
+            sys.exit(process.wait() and 1)
+        exit_on_stdin_close(lambda: None)
+        url, server = start_server(request.launch, request.key)
+    except (OSError, RuntimeError, ValueError, TypeError, ImportError) as error:
+        out.write(msgspec.json.encode(LaunchResult(error=f"{type(error).__name__}: {error}"[:500])) + b"\n")
+        sys.exit(1)
+    out.write(msgspec.json.encode(LaunchResult(url)) + b"\n")
+    with contextlib.suppress(KeyboardInterrupt):
+        threading.Event().wait()
+    del server
+
+
+def _read_line() -> bytes:
+    # Unbuffered, byte by byte: the rest of stdin belongs to the thread that waits for its end.
+    line = b""
+    while (byte := os.read(0, 1)) not in (b"", b"\n"):
+        line += byte
+    return line
+
+
+if __name__ == "__main__":
+    main()
