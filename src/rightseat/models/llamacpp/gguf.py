@@ -29,19 +29,8 @@ MAX_HEAD = 256 << 20
 MAX_SPECIAL_TOKENS = 1 << 14
 
 _STRING, _ARRAY = 8, 9
-_SCALARS = {
-    0: struct.Struct("<B"),
-    1: struct.Struct("<b"),
-    2: struct.Struct("<H"),
-    3: struct.Struct("<h"),
-    4: struct.Struct("<I"),
-    5: struct.Struct("<i"),
-    6: struct.Struct("<f"),
-    7: struct.Struct("<?"),
-    10: struct.Struct("<Q"),
-    11: struct.Struct("<q"),
-    12: struct.Struct("<d"),
-}
+_LAYOUTS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_SCALARS = {kind: struct.Struct(f"<{layout}") for kind, layout in _LAYOUTS.items()}
 _U32, _U64 = _SCALARS[4], _SCALARS[10]
 _INT32 = 5
 _CONTROL, _USER_DEFINED = 3, 4
@@ -67,28 +56,15 @@ class GgufHeader:
     """Header of a GGUF file. `control_tokens` are no text to the model; `added_tokens` are user-defined words
     of the vocabulary."""
 
-    version: int
     architecture: str
     context_length: int | None
-    vocabulary_size: int
     template: str | None
     templates: dict[str, str]
     bos: str | None
     eos: str | None
-    add_bos: bool | None
     control_tokens: tuple[str, ...]
     added_tokens: tuple[str, ...]
-    tensors: int
     values: dict[str, Scalar]
-
-
-@dataclass(slots=True)
-class _Vocabulary:
-    """Position of the tokens in the file; tokens are read once their types are known."""
-
-    start: int = 0
-    count: int = 0
-    types: tuple[int, ...] = ()
 
 
 def read_header(path: Path) -> GgufHeader:
@@ -114,10 +90,12 @@ class _HeaderReader:
         self._path = path
         self._offset = 0
         self._values: dict[str, Scalar] = {}
-        self._vocabulary = _Vocabulary()
+        # Tokens are read once their types are known.
+        self._tokens_offset = self._token_count = 0
+        self._token_types: tuple[int, ...] = ()
 
     def read_header(self) -> GgufHeader:
-        version, tensors, keys = self._read_preamble()
+        tensors, keys = self._read_preamble()
         seen: set[str] = set()
         for _ in range(keys):
             key = self._read_string(MAX_KEY, "a key")
@@ -126,9 +104,10 @@ class _HeaderReader:
             seen.add(key)
             self._read_value(key)
         self._check_tensors(tensors)
-        return self._build_header(version, tensors)
+        return self._build_header()
 
-    def _read_preamble(self) -> tuple[int, int, int]:
+    def _read_preamble(self) -> tuple[int, int]:
+        """Return the number of tensors and of keys."""
         if self._size < 24:
             raise self._make_error("it is too short")
         magic, version, tensors, keys = struct.unpack("<4sIQQ", self._read_bytes(24))
@@ -143,7 +122,7 @@ class _HeaderReader:
             raise self._make_error(f"it claims {keys} keys")
         if tensors > MAX_TENSORS or tensors * 24 > self._size:
             raise self._make_error(f"it claims {tensors} tensors")
-        return version, tensors, keys
+        return tensors, keys
 
     def _read_value(self, key: str) -> None:
         kind = self._read_number(_U32)
@@ -159,27 +138,20 @@ class _HeaderReader:
 
     def _read_array(self, key: str) -> None:
         kind, count = self._read_number(_U32), self._read_number(_U64)
-        if kind == _STRING:
-            self._read_string_array(key, count)
-        elif kind in _SCALARS:
-            self._read_number_array(key, _SCALARS[kind].size, count, kind)
-        else:
+        if kind != _STRING and kind not in _SCALARS:
             # The format allows nested arrays, but no known file uses them.
             raise self._make_error(f"the array {key[:60]!r} has elements of the unknown type {kind}")
-
-    def _read_string_array(self, key: str, count: int) -> None:
-        if count > MAX_TOKENS or count * 8 > self._size - self._offset:
-            raise self._make_error(f"the array {key[:60]!r} claims {count} strings")
-        if key == _TOKENS:
-            self._vocabulary.start, self._vocabulary.count = self._offset, count
-        for _ in range(count):
-            self._skip(self._read_number(_U64))
-
-    def _read_number_array(self, key: str, size: int, count: int, kind: int) -> None:
-        if count * size > self._size - self._offset:
-            raise self._make_error(f"the array {key[:60]!r} claims {count} numbers")
-        if key == _TOKEN_TYPES and kind == _INT32 and count <= MAX_TOKENS:
-            self._vocabulary.types = struct.unpack(f"<{count}i", self._read_bytes(count * size))
+        size = 8 if kind == _STRING else _SCALARS[kind].size
+        if count * size > self._size - self._offset or (kind == _STRING and count > MAX_TOKENS):
+            elements = "strings" if kind == _STRING else "numbers"
+            raise self._make_error(f"the array {key[:60]!r} claims {count} {elements}")
+        if key == _TOKENS and kind == _STRING:
+            self._tokens_offset, self._token_count = self._offset, count
+        if kind == _STRING:
+            for _ in range(count):
+                self._skip(self._read_number(_U64))
+        elif key == _TOKEN_TYPES and kind == _INT32 and count <= MAX_TOKENS:
+            self._token_types = struct.unpack(f"<{count}i", self._read_bytes(count * size))
         else:
             self._skip(count * size)
 
@@ -202,18 +174,15 @@ class _HeaderReader:
                     f"the tensor {name[:60]!r} reaches beyond its end; perhaps it was not copied whole"
                 )
 
-    def _build_header(self, version: int, tensors: int) -> GgufHeader:
+    def _build_header(self) -> GgufHeader:
         architecture = self._get_text("general.architecture")
         if architecture is None:
             raise self._make_error("it does not name its architecture")
         context = self._values.get(f"{architecture}.context_length")
         prefix = _TEMPLATE + "."
-        add_bos = self._values.get("tokenizer.ggml.add_bos_token")
         return GgufHeader(
-            version=version,
             architecture=architecture,
             context_length=context if type(context) is int and context > 0 else None,
-            vocabulary_size=self._vocabulary.count,
             template=self._get_text(_TEMPLATE),
             templates={
                 key.removeprefix(prefix): value
@@ -222,10 +191,8 @@ class _HeaderReader:
             },
             bos=self._get_token("tokenizer.ggml.bos_token_id"),
             eos=self._get_token("tokenizer.ggml.eos_token_id"),
-            add_bos=add_bos if isinstance(add_bos, bool) else None,
             control_tokens=self._tokens_of_type(_CONTROL),
             added_tokens=self._tokens_of_type(_USER_DEFINED),
-            tensors=tensors,
             values=self._values,
         )
 
@@ -235,20 +202,21 @@ class _HeaderReader:
 
     def _get_token(self, key: str) -> str | None:
         number = self._values.get(key)
-        if type(number) is not int or not 0 <= number < self._vocabulary.count:
+        if type(number) is not int or not 0 <= number < self._token_count:
             return None
         return next(self._read_tokens([number]), None)
 
     def _tokens_of_type(self, kind: int) -> tuple[str, ...]:
-        types = self._vocabulary.types[: self._vocabulary.count]
-        wanted = [number for number, found in enumerate(types) if found == kind]
-        return tuple(token for token in self._read_tokens(wanted[:MAX_SPECIAL_TOKENS]) if token)
+        types = self._token_types[: self._token_count]
+        numbers = [number for number, token_kind in enumerate(types) if token_kind == kind]
+        return tuple(filter(None, self._read_tokens(numbers[:MAX_SPECIAL_TOKENS])))
 
-    def _read_tokens(self, wanted: list[int]) -> Iterator[str]:
-        """Yield the tokens with these ascending ids; `_read_string_array` has checked the array's bounds."""
-        self._seek(self._vocabulary.start)
+    def _read_tokens(self, numbers: list[int]) -> Iterator[str]:
+        """Yield the tokens with these ascending ids; `_read_array` has checked the array's bounds."""
+        self._file.seek(self._tokens_offset)
+        self._offset = self._tokens_offset
         at = 0
-        for number in wanted:
+        for number in numbers:
             for _ in range(number - at):
                 self._skip(self._read_number(_U64))
             at = number + 1
@@ -276,10 +244,6 @@ class _HeaderReader:
         self._check_bounds(count)
         self._file.seek(count, os.SEEK_CUR)
         self._offset += count
-
-    def _seek(self, at: int) -> None:
-        self._file.seek(at)
-        self._offset = at
 
     def _check_bounds(self, count: int) -> None:
         if count > self._size - self._offset:

@@ -1,6 +1,6 @@
-"""Detect what a chat template supports by rendering small conversations and searching for their words.
+"""Child process that detects what a chat template supports (`python -m` this module).
 
-Child process that probes a chat template (`python -m` this module).
+It renders small conversations and searches the output for their words.
 """
 
 from __future__ import annotations
@@ -61,7 +61,6 @@ class TemplateCapabilities(Struct, frozen=True):
     tool_calls: bool = False
     object_arguments: bool = True
     tool_role: bool = False
-    tool_ids: bool = False
     alternation: bool = False
     content_parts: bool = False
     ending: str = ""
@@ -132,40 +131,37 @@ class TemplateProbe:
         return None if _MISRENDERED_ARGUMENTS.search(text) or "None" in rendered else rendered
 
     def probe_generation_prompt(self, user: dict[str, Any]) -> str:
-        without_prompt = self.try_render([user], tools=self.tools, add_generation_prompt=False)
-        with_prompt = self.try_render([user], tools=self.tools, add_generation_prompt=True)
-        if without_prompt is None or with_prompt is None or not with_prompt.startswith(without_prompt):
-            return ""
-        return with_prompt.removeprefix(without_prompt)
+        without = self.try_render([user], tools=self.tools, add_generation_prompt=False)
+        text = self.try_render([user], tools=self.tools, add_generation_prompt=True)
+        return text.removeprefix(without) if text and without is not None and text.startswith(without) else ""
 
 
 def probe_capabilities(render: RenderTemplate) -> TemplateCapabilities:
     """Probe a template through `render(messages, tools=…, add_generation_prompt=…)`."""
-    template_probe = TemplateProbe(render)
+    probe = TemplateProbe(render)
     user, reply, more = (_make_message("user", _USER), _make_message("assistant", _REPLY), _make_message("user", _MORE))
     # A long conversation reaches template branches that short ones do not.
-    template_probe.try_render([user, reply] * 12 + [more], tools=_TOOLS)
-    calling = template_probe.probe_calls(user)
+    probe.try_render([user, reply] * 12 + [more], tools=_TOOLS)
+    calling = probe.probe_calls(user)
     rendering = calling or CallRendering(True, True, "")
     call = _make_call_message(rendering.object_arguments, "" if rendering.empty_content else None)
     before = [user, call] if calling else [user, reply]
     beside = _make_call_message(rendering.object_arguments, _REPLY)
     result = {"role": "tool", "name": _TOOL, "tool_call_id": _ID, "content": _RESULT}
     return TemplateCapabilities(
-        system=template_probe.renders_words([_make_message("system", _SYSTEM), user], _SYSTEM, _USER),
-        tools=template_probe.renders_words([user], _TOOL, _USER, tools=_TOOLS),
+        system=probe.renders_words([_make_message("system", _SYSTEM), user], _SYSTEM, _USER),
+        tools=probe.renders_words([user], _TOOL, _USER, tools=_TOOLS),
         tool_calls=calling is not None,
         object_arguments=rendering.object_arguments,
         empty_content=rendering.empty_content,
-        text_and_calls=not calling or template_probe.renders_words([user, beside], _TOOL, _CITY, tools=_TOOLS),
+        text_and_calls=not calling or probe.renders_words([user, beside], _TOOL, _CITY, tools=_TOOLS),
         called=rendering.rendered,
-        tool_role=template_probe.renders_words([*before, result], _RESULT),
-        tool_ids=template_probe.renders_words([*before, result], _RESULT, _ID),
-        alternation=not template_probe.renders_words([user, more], _USER, _MORE)
-        and template_probe.renders_words([user, reply, more], _REPLY, _MORE),
-        content_parts=template_probe.uses_content_parts,
-        builtin_tools=_BUILTIN in (template_probe.try_render([user], tools=_TOOLS, builtin_tools=[_BUILTIN]) or ""),
-        ending=template_probe.probe_generation_prompt(user),
+        tool_role=probe.renders_words([*before, result], _RESULT),
+        alternation=not probe.renders_words([user, more], _USER, _MORE)
+        and probe.renders_words([user, reply, more], _REPLY, _MORE),
+        content_parts=probe.uses_content_parts,
+        builtin_tools=_BUILTIN in (probe.try_render([user], tools=_TOOLS, builtin_tools=[_BUILTIN]) or ""),
+        ending=probe.probe_generation_prompt(user),
     )
 
 

@@ -14,7 +14,8 @@ from typing import Any
 from rightseat.errors import ContextTooLong, UpstreamError
 from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.client import CompletionChunk, LlamaServerClient, Timings
-from rightseat.models.llamacpp.slot_scheduler import ConversationRef, PromptText, common_prefix_length, stream_in_slot
+from rightseat.models.llamacpp.prefix_cache import PromptText
+from rightseat.models.llamacpp.slot_scheduler import ConversationRef, common_prefix_length, stream_in_slot
 
 ANSWER = " and so on"
 CONTEXT_SIZE = 100_000
@@ -65,10 +66,7 @@ class FakeSlotClient(LlamaServerClient):
             else:
                 self.actions.append("read")
             yield CompletionChunk(
-                stop=True,
-                id_slot=number,
-                tokens_evaluated=len(prompt),
-                timings=Timings(cache_n=cached),
+                stop=True, id_slot=number, tokens_evaluated=len(prompt), timings=Timings(cache_n=cached)
             )
 
     def _load_best_prompt(self, number: int, prompt: PromptText) -> None:

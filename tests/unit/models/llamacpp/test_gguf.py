@@ -44,9 +44,8 @@ def test_what_a_file_says(write_model: ModelWriter) -> None:
         )
     )
     header = gguf.read_header(path)
-    assert (header.version, header.architecture, header.context_length) == (3, "llama", 8192)
-    assert (header.vocabulary_size, header.tensors) == (5, 2)
-    assert (header.bos, header.eos, header.add_bos) == ("<|im_start|>", "<|im_end|>", False)
+    assert (header.architecture, header.context_length) == ("llama", 8192)
+    assert (header.bos, header.eos) == ("<|im_start|>", "<|im_end|>")
     assert header.template == "{{ messages }}"
     assert header.templates == {"tool_use": "{{ tools }}"}
     assert (header.control_tokens, header.added_tokens) == (("<|im_start|>", "<|im_end|>"), ("<tool_call>",))
@@ -56,8 +55,8 @@ def test_a_file_with_little_in_it(write_model: ModelWriter) -> None:
     header = gguf.read_header(
         write_model(gguf_files.make_gguf(gguf_files.make_string_entry("general.architecture", "bert"), version=2))
     )
-    assert (header.context_length, header.template, header.bos, header.add_bos) == (None, None, None, None)
-    assert (header.vocabulary_size, header.control_tokens, header.templates) == (0, (), {})
+    assert (header.context_length, header.template, header.bos) == (None, None, None)
+    assert (header.control_tokens, header.templates) == ((), {})
 
 
 def test_tokens_that_are_not_utf8_do_no_harm(write_model: ModelWriter) -> None:
@@ -142,7 +141,7 @@ def test_every_truncation_is_an_error(write_model: ModelWriter) -> None:
     whole = gguf_files.make_gguf(
         *gguf_files.make_usual_entries(), tensors=[gguf_files.make_tensor_info("t", [4])], data=bytes(16)
     )
-    assert gguf.read_header(write_model(whole)).tensors == 1
+    assert gguf.read_header(write_model(whole)).architecture == "llama"
     for length in range(len(whole)):
         with pytest.raises(GgufError):
             gguf.read_header(write_model(whole[:length]))
@@ -180,7 +179,7 @@ def test_the_tensors_data_is_not_read(tmp_path: Path) -> None:
         file.truncate(file.tell() + size)  # a hole: it takes no room on the disk
     tracemalloc.start()
     try:
-        assert gguf.read_header(path).tensors == 1
+        assert gguf.read_header(path).architecture == "llama"
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()

@@ -106,10 +106,7 @@ FOR_TOOLS_ONLY = "{% for t in tools %}{{ t.function.name }}{% endfor %}" + PLAIN
             TemplateCapabilities(system=True, tools=True, tool_calls=True, tool_role=True, ending="assistant:"),
         ),
         (STRICT, TemplateCapabilities(alternation=True)),
-        (
-            TEXT_CALLS,
-            TemplateCapabilities(system=True, tool_calls=True, object_arguments=False, tool_role=True, tool_ids=True),
-        ),
+        (TEXT_CALLS, TemplateCapabilities(system=True, tool_calls=True, object_arguments=False, tool_role=True)),
         (PARTS, TemplateCapabilities(system=True, tool_role=True, content_parts=True)),
         (FOR_TOOLS_ONLY, TemplateCapabilities(system=True, tools=True, tool_role=True)),
     ],
@@ -135,7 +132,7 @@ async def test_a_template_that_shows_calls_only_without_content() -> None:
 
 @pytest.mark.demand("llamacpp.templates_model_own_chat")
 async def test_chatml_for_a_model_without_a_template(caplog: pytest.LogCaptureFixture) -> None:
-    header = GgufHeader(3, "llama", 8192, 0, None, {}, "<s>", None, None, (), (), 0, {})
+    header = GgufHeader("llama", 8192, None, {}, "<s>", None, (), (), {})
     sources = template.sources_from_header(header)
     assert "ChatML" in caplog.text
     loaded = await template.load_template(sources.default, bos=sources.bos)
@@ -147,7 +144,7 @@ async def test_chatml_for_a_model_without_a_template(caplog: pytest.LogCaptureFi
 
 @pytest.mark.demand("llamacpp.templates_model_own_chat")
 def test_the_template_for_tools_is_preferred_with_tools() -> None:
-    header = GgufHeader(3, "llama", 8192, 0, "plain", {"tool_use": "tooled"}, "<s>", "</s>", None, (), (), 0, {})
+    header = GgufHeader("llama", 8192, "plain", {"tool_use": "tooled"}, "<s>", "</s>", (), (), {})
     props = {"chat_template": "plain", "chat_template_tool_use": "tooled", "bos_token": "<s>", "eos_token": "</s>"}
     for sources in (template.sources_from_header(header), template.sources_from_props(props)):
         assert (sources.select(tools=True), sources.select(tools=False)) == ("tooled", "plain")
