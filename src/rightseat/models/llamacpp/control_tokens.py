@@ -117,13 +117,3 @@ async def tokenize_prompt(rendered: str, tokenizer: Tokenizer) -> str | list[int
         *(tokenizer.tokenize(piece, special=True, add=number == 0) for number, piece in enumerate(pieces))
     )
     return [token for part in tokens for token in part]
-
-
-async def adds_bos(tokenizer: Tokenizer) -> bool:
-    """Return whether the server prepends the BOS token to every prompt."""
-    return bool(await tokenizer.tokenize("", add=True))
-
-
-def remove_double_bos(rendered: str, bos: str, server_adds_bos: bool) -> str:
-    """Remove the template's BOS token if the server adds one too; two of them confuse a model."""
-    return rendered.removeprefix(bos) if server_adds_bos else rendered

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -94,10 +94,7 @@ class ModelDescription(Struct, frozen=True):
     control_tokens: ControlTokens | None = None
 
 
-class ModelDescriber(Protocol):
-    """Describes the model of a running server."""
-
-    async def __call__(self, server: LlamaServer, /) -> ModelDescription: ...
+ModelDescriber = Callable[[LlamaServer], Awaitable[ModelDescription]]
 
 
 class ChatFormat(Struct, frozen=True):
@@ -248,11 +245,10 @@ class LlamaCppModel(Model):
 
     async def _choose_tool(self, prompt: Prompt) -> Prompt:
         """Narrow the prompt's tool choice by `tool_ranking`, for models too small to choose."""
-        description = self._description
-        assert description is not None
+        assert self._description is not None
         if self._options.choice != "likelihood" or not prompt.callable_tools:
             return prompt
-        chat_format = await self._load_chat_format(description.sources.select(True))
+        chat_format = await self._load_chat_format(self._description.sources.select(True))
         if not isinstance(chat_format.format, GENERIC):
             return prompt
         choice = await tool_ranking.choose_tool(self._server, prompt)
@@ -280,17 +276,15 @@ class LlamaCppModel(Model):
             if source == description.sources.default:
                 raise
             # The tool_use template may reject these tools: describe them in the default template instead.
-            default_format = await self._load_chat_format(description.sources.default)
-            chat_format = ChatFormat(default_format.template, chat_format.format, default_format.thinking)
-            context = replace(
-                context, capabilities=default_format.template.capabilities, thinking=default_format.thinking
-            )
-            plan, rendered = _render_plan(chat_format, context)
+            default = await self._load_chat_format(description.sources.default)
+            context = replace(context, capabilities=default.template.capabilities, thinking=default.thinking)
+            plan, rendered = _render_plan(replace(default, format=chat_format.format), context)
+        rendered += plan.answer_prefix
         if self._adds_bos is None:
-            self._adds_bos = await control_tokens.adds_bos(client)
-        rendered = control_tokens.remove_double_bos(
-            rendered + plan.answer_prefix, description.sources.bos, self._adds_bos
-        )
+            self._adds_bos = bool(await client.tokenize("", add=True))
+        if self._adds_bos:
+            # The template's BOS token would be a second one, and two of them confuse a model.
+            rendered = rendered.removeprefix(description.sources.bos)
         prompt_log.record_prompt(self.name, rendered, plan.grammar)
         return plan, await control_tokens.tokenize_prompt(rendered, client)
 
@@ -371,7 +365,7 @@ class Embedder:
 
 
 def describe_from_file(path: Path, template: TemplateChoice) -> ModelDescriber:
-    async def describe(server: LlamaServer, /) -> ModelDescription:
+    async def describe(_server: LlamaServer) -> ModelDescription:
         # Reading a vocabulary of some hundred thousand tokens would block the event loop.
         header = await asyncio.to_thread(gguf.read_header, path)
         sources = template.resolve(sources_from_header(header), header.templates)
@@ -384,7 +378,7 @@ def describe_from_file(path: Path, template: TemplateChoice) -> ModelDescriber:
 def describe_from_server(template: TemplateChoice) -> ModelDescriber:
     """Describe the model of an attached server. Control tokens stay unknown and are discovered per prompt."""
 
-    async def describe(server: LlamaServer, /) -> ModelDescription:
+    async def describe(server: LlamaServer) -> ModelDescription:
         props = await (await server.client()).get_props()
         return ModelDescription(template.resolve(sources_from_props(props), {}))
 

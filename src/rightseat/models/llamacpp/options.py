@@ -35,6 +35,10 @@ S = TypeVar("S", bound="CommonOptions")
 _EMBEDDED_DEFAULTS = {"temperature": 0.2, "choice": "likelihood", "tool_format": "signatures", "max_tokens": 512}
 
 
+# The LoRA adapter that teaches the embedded model to call tools (docs/embedded-model.md).
+_EMBEDDED_ADAPTER = Path(__file__).parent / "adapter" / "smollm2-135m-tools.gguf"
+
+
 class CommonOptions(PromptOptions, frozen=True, kw_only=True):
     """How a model is spoken to, wherever it runs."""
 
@@ -100,7 +104,7 @@ def make_local_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel:
         gpu_layers=settings.gpu_layers,
         cache_mib=settings.cache_mib,
         slot_save_path=_prompt_cache_folder(settings),
-        lora=_embedded_adapter() if uses_adapter else _check_file(settings.lora, "lora:") if settings.lora else None,
+        lora=_EMBEDDED_ADAPTER if uses_adapter else _check_file(settings.lora, "lora:") if settings.lora else None,
         lora_on_request=uses_adapter,
         binary=_check_file(settings.llama_server, "llama_server:") if settings.llama_server else None,
     )
@@ -138,11 +142,6 @@ def _parse_options(spec: str, options: Mapping[str, Any], options_type: type[S])
     if settings.tool_format:
         formats.get_format(settings.tool_format)
     return settings
-
-
-def _embedded_adapter() -> Path:
-    """Return the LoRA adapter that teaches the embedded model to call tools (docs/embedded-model.md)."""
-    return Path(__file__).parent / "adapter" / "smollm2-135m-tools.gguf"
 
 
 def _check_file(name: str, label: str) -> Path:

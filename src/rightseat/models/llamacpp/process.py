@@ -54,7 +54,7 @@ class ServerProcess:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self._client: LlamaServerClient | None = None
-        self.stderr_tail: deque[str] = deque(maxlen=20)
+        self._stderr_tail: deque[str] = deque(maxlen=20)
         self._stderr_task = asyncio.create_task(self._read_stderr())
 
     @classmethod
@@ -89,7 +89,7 @@ class ServerProcess:
         ready = msgspec.json.decode(line, type=LaunchResult) if line else LaunchResult(error="the process ended")
         if ready.error:
             # The engine's messages may contain paths and sizes, so they go to the log only.
-            log.debug("the local model was not loaded: %s\n%s", ready.error, "\n".join(self.stderr_tail))
+            log.debug("the local model was not loaded: %s\n%s", ready.error, "\n".join(self._stderr_tail))
             raise LocalModelNotStarted(
                 f"The local model {launch.model.name} cannot be loaded: {ready.error.rstrip('.')}. "
                 'Its own log is shown with log_level = "debug" in [server].'
@@ -131,8 +131,8 @@ class ServerProcess:
         assert self.process.stderr is not None
         try:
             while line := await self.process.stderr.readline():
-                self.stderr_tail.append(line.decode(errors="replace").rstrip()[:500])
-                log.debug("llama.cpp: %s", self.stderr_tail[-1])
+                self._stderr_tail.append(line.decode(errors="replace").rstrip()[:500])
+                log.debug("llama.cpp: %s", self._stderr_tail[-1])
         except ValueError:
             # The line exceeds the stream's limit.
             self.process.kill()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rightseat.config.secret import Secret
-from rightseat.errors import Incomplete, RightseatError, UpstreamError, UpstreamRefused
+from rightseat.errors import Incomplete, UpstreamError, UpstreamRefused
 from rightseat.http.retry import compute_backoff
 from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.client import CompletionChunk, LlamaServerClient
@@ -84,7 +84,8 @@ class ManagedServer:
             except Incomplete:
                 # No retry: the request itself may crash the process.
                 if await child.has_exited():
-                    raise _make_died_error() from None
+                    words = "The local model's process died while it answered: try again."
+                    raise LocalModelDied(words, retry_after=1) from None
                 raise
 
     def _running_child(self) -> ServerProcess | None:
@@ -123,19 +124,15 @@ class ManagedServer:
                 break
             log.warning("the local model's process died; it is started again")
             await asyncio.sleep(compute_backoff(len(deaths), self._policy.backoff, self._policy.death_window))
-            # Assigned without an await in between, so that a concurrent `close` always finds the child.
-            self._child = await self._try_start()
+            try:
+                # Assigned without an await in between, so that a concurrent `close` always finds the child.
+                self._child = await ServerProcess.spawn(self.launch, self._policy)
+            except LocalModelNotStarted as error:
+                log.warning("%s", error)
             await self._notify_waiters()
         self._given_up = True
         log.error("the local model's process died %d times; it is not started again", len(deaths))
         await self._notify_waiters()
-
-    async def _try_start(self) -> ServerProcess | None:
-        try:
-            return await ServerProcess.spawn(self.launch, self._policy)
-        except LocalModelNotStarted as error:
-            log.warning("%s", error)
-            return None
 
 
 class AttachedServer:
@@ -175,10 +172,6 @@ class AttachedServer:
             self.ready = await self._client.is_healthy(self._policy.health_timeout)
 
 
-def _make_died_error() -> RightseatError:
-    return LocalModelDied("The local model's process died while it answered: try again.", retry_after=1)
-
-
 # The key includes the event loop, because a server's locks belong to one loop.
 SharedServerKey = tuple[asyncio.AbstractEventLoop, LaunchOptions, SupervisionPolicy, tuple[int, int]]
 
@@ -187,6 +180,7 @@ SharedServerKey = tuple[asyncio.AbstractEventLoop, LaunchOptions, SupervisionPol
 class SharedServerEntry:
     """A ManagedServer with its user count."""
 
+    key: SharedServerKey
     server: ManagedServer
     users: int = 0
     started: bool = False
@@ -203,7 +197,6 @@ class SharedServer:
     def __init__(self, launch: LaunchOptions, policy: SupervisionPolicy | None = None) -> None:
         self.launch = launch
         self._policy = policy or SupervisionPolicy()
-        self._key: SharedServerKey | None = None
         self._entry: SharedServerEntry | None = None
 
     @property
@@ -219,7 +212,7 @@ class SharedServer:
         if self._entry is not None:
             return
         key = (asyncio.get_running_loop(), self.launch, self._policy, _file_version(self.launch))
-        entry = _shared_servers.setdefault(key, SharedServerEntry(ManagedServer(self.launch, self._policy)))
+        entry = _shared_servers.setdefault(key, SharedServerEntry(key, ManagedServer(self.launch, self._policy)))
         entry.users += 1
         try:
             async with entry.starting:
@@ -227,15 +220,14 @@ class SharedServer:
                     await entry.server.start()
                     entry.started = True
         except BaseException:
-            await _release(key, entry)
+            await _release(entry)
             raise
-        self._key, self._entry = key, entry
+        self._entry = entry
 
     async def close(self) -> None:
-        key, entry = self._key, self._entry
-        self._key = self._entry = None
-        if key is not None and entry is not None:
-            await _release(key, entry)
+        entry, self._entry = self._entry, None
+        if entry is not None:
+            await _release(entry)
 
     async def client(self) -> LlamaServerClient:
         return await self._get_server().client()
@@ -249,12 +241,12 @@ class SharedServer:
         return self._entry.server
 
 
-async def _release(key: SharedServerKey, entry: SharedServerEntry) -> None:
+async def _release(entry: SharedServerEntry) -> None:
     entry.users -= 1
     if entry.users == 0:
         # Removed from the table first, so that a concurrent start gets a new server.
-        if _shared_servers.get(key) is entry:
-            del _shared_servers[key]
+        if _shared_servers.get(entry.key) is entry:
+            del _shared_servers[entry.key]
         await entry.server.close()
 
 

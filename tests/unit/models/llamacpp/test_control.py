@@ -97,11 +97,3 @@ async def test_discovery_is_bounded() -> None:
     assert len(words.calls) == 512
     # What was not asked about is taken for control, which costs nothing but some tokens.
     assert len(found.tokens) == 2000 - 512
-
-
-async def test_the_first_token_is_not_doubled() -> None:
-    assert await control_tokens.adds_bos(FakeTokenizer())
-    assert control_tokens.remove_double_bos("<s>hi", "<s>", server_adds_bos=True) == "hi"
-    assert control_tokens.remove_double_bos("<s>hi", "<s>", server_adds_bos=False) == "<s>hi"
-    assert control_tokens.remove_double_bos("hi", "<s>", server_adds_bos=True) == "hi"
-    assert control_tokens.remove_double_bos("<s>hi", "", server_adds_bos=True) == "<s>hi"

@@ -8,6 +8,7 @@ from rightseat.errors import CallerError, NotConfigured, UpstreamError, Upstream
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.client import CompletionChunk
+from rightseat.models.llamacpp.control_tokens import ControlTokens
 from rightseat.models.llamacpp.model import Embedder, LlamaCppModel, ModelDescription, PromptOptions
 from rightseat.models.llamacpp.options import make_attached_model, make_local_model
 from rightseat.models.llamacpp.supervision import ManagedServer
@@ -23,7 +24,7 @@ END = CompletionChunk(stop=True, stop_type="eos", tokens_evaluated=5, tokens_pre
 
 
 def make_model(server: Any, **more: Any) -> LlamaCppModel:
-    async def describe_model(server: Any, /) -> ModelDescription:
+    async def describe_model(server: Any) -> ModelDescription:
         return ModelDescription(TemplateSources(load_chatml()))
 
     return LlamaCppModel("tiny", server, describe_model, options=PromptOptions(), **more)
@@ -44,6 +45,23 @@ async def test_a_raw_text_starts_it_and_is_answered() -> None:
     assert not model.ready, "now it is wanted, and down"
     await model.close()
     assert server.closed == 1
+
+
+@pytest.mark.io
+@pytest.mark.parametrize("server_adds_bos", [True, False])
+async def test_the_first_token_is_not_doubled(server_adds_bos: bool) -> None:
+    class Server(InProcessServer):
+        async def tokenize(self, text: str, *, special: bool = True, add: bool = False) -> list[int]:
+            return [1] if server_adds_bos else []
+
+    async def describe_model(_server: Any) -> ModelDescription:
+        sources = TemplateSources("{{ bos_token }}" + load_chatml(), bos="<s>")
+        return ModelDescription(sources, ControlTokens(()))
+
+    server = Server(END)
+    model = LlamaCppModel("tiny", server, describe_model, options=PromptOptions())
+    await read_into(model.stream(Prompt(messages=(text_message("user", "Hi"),))), [])
+    assert server.requests[0]["prompt"].startswith("<s>") is not server_adds_bos
 
 
 @pytest.mark.demand("llamacpp.tokenize_detokenize")

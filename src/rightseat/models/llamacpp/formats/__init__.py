@@ -50,12 +50,12 @@ FORMATS: tuple[type[ToolCallFormat], ...] = (
 GENERIC: type[ToolCallFormat] = GenericFormat
 
 
-def detect_format(source: str, abilities: TemplateCapabilities) -> ToolCallFormat:
+def detect_format(source: str, capabilities: TemplateCapabilities) -> ToolCallFormat:
     """Return the format that a template was written for, or GenericFormat if it does not support tools."""
-    if abilities.tools or abilities.tool_calls:
+    if capabilities.tools or capabilities.tool_calls:
         for kind in FORMATS:
             marked = any(all(mark in source for mark in marks) for marks in kind.template_markers)
-            if marked and (not kind.needs_round_trip or _parses_probe_call(kind(), abilities.called)):
+            if marked and (not kind.needs_round_trip or _parses_probe_call(kind(), capabilities.called)):
                 return kind()
     return GENERIC()
 
@@ -74,8 +74,8 @@ def _parses_probe_call(format: ToolCallFormat, rendered: str) -> bool:
 
 def get_format(name: str) -> ToolCallFormat:
     known = {kind.name: kind for kind in (*FORMATS, GENERIC)}
-    if name in known:
-        return known[name]()
-    near = closest_match(name, known)
-    question = f" Did you mean {near!r}?" if near else ""
-    raise ConfigError(f"There is no tool format {name!r}.{question} Known: {', '.join(known)}.")
+    if name not in known:
+        near = closest_match(name, known)
+        question = f" Did you mean {near!r}?" if near else ""
+        raise ConfigError(f"There is no tool format {name!r}.{question} Known: {', '.join(known)}.")
+    return known[name]()

@@ -1,15 +1,9 @@
-"""Grammar rules for free text: up to a word, or without certain words.
-
-Reasoning before the answer (`<think>…</think>`): parsed separately, outside the answer's grammar. Build the grammar
-of an answer: the allowed tools, their arguments, the output schema and text.
-
-Each is an automaton with one rule (state) per prefix of a word that may have been read.
-"""
+"""Grammar of an answer: the allowed tools, their arguments, the output schema, text, and reasoning before them."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -38,7 +32,8 @@ def add_excluding_rule(rules: GrammarRules, words: Sequence[str], *, excluded_fi
 def _add_automaton(
     rules: GrammarRules, hint: str, words: tuple[str, ...], *, ends: bool = False, excluded_first: str = ""
 ) -> str:
-    """Add one rule per state; returns the start rule. `ends`: the text ends with a word, else before any."""
+    """Add an automaton, with one rule (state) per prefix of a word that may have been read; returns the start
+    rule. `ends`: the text ends with a word, else before any."""
     letters = sorted({letter for word in words for letter in word})
     steps = _build_transitions(words, letters)
     names = {seen: rules.reserve(hint) for seen in steps}
@@ -46,13 +41,9 @@ def _add_automaton(
     def define(name: str, seen: str, barred: str) -> None:
         options = [f"{format_character_class(complement(ranges_of(''.join(letters) + barred)))} {names['']}"]
         for reached in sorted(set(steps[seen].values())):
-            step = format_character_class(
-                ranges_of("".join(letter for letter in letters if steps[seen][letter] == reached))
-            )
-            if reached in names:
-                options.append(f"{step} {names[reached]}")
-            elif ends:
-                options.append(step)
+            to_reached = "".join(letter for letter in letters if steps[seen][letter] == reached)
+            if reached in names or ends:
+                options.append(f"{format_character_class(ranges_of(to_reached))} {names.get(reached, '')}".rstrip())
         rules.define(name, " | ".join(options) if ends else f"({' | '.join(options)})?")
 
     for seen, name in names.items():
@@ -84,6 +75,8 @@ def _build_transitions(words: tuple[str, ...], letters: list[str]) -> dict[str, 
     return steps
 
 
+Parser = Callable[[ModelTextReader], ParseSteps[None]]
+
 # Thinking tags of models; the first pair whose end tag occurs in the template is used.
 THINKING_TAGS = (
     ("<think>", "</think>"),
@@ -113,11 +106,9 @@ class ThinkingTags(Struct, frozen=True):
     def active_tags(self) -> tuple[str, ...]:
         return (self.open_tag, self.close_tag) if self.allowed or self.opened_by_prompt else ()
 
-    def wrap_parser(
-        self, parse: Callable[[ModelTextReader], ParseSteps[None]]
-    ) -> Callable[[ModelTextReader], ParseSteps[None]]:
+    def wrap_parser(self, parse: Parser) -> Parser:
         """Return a parser that parses the thought, then calls `parse`."""
-        if not (self.allowed or self.opened_by_prompt):
+        if not self.active_tags:
             return parse
 
         def parse_thinking(reader: ModelTextReader) -> ParseSteps[None]:
@@ -135,7 +126,7 @@ class ThinkingTags(Struct, frozen=True):
 
     def wrap_gbnf(self, rules: GrammarRules, root: str) -> str:
         """Return the GBNF of an answer with an optional thought before `root`."""
-        if not (self.allowed or self.opened_by_prompt):
+        if not self.active_tags:
             return root
         thought = add_until_rule(rules, self.close_tag)
         # Bounded, because a small model may repeat line ends forever.
@@ -181,19 +172,19 @@ class AnswerGrammar:
     def tools(self) -> tuple[str, ...]:
         return tuple(self.argument_rules)
 
-    def add_call_rule(self, format_call: Callable[[str, str], str]) -> str:
+    def add_call_rule(self, format_call: Callable[[str, str], str], tools: Container[str] | None = None) -> str:
         """Add a rule with one alternative per tool: the GBNF of `format_call(tool name, argument rule)`."""
-        options = (format_call(tool, arguments) for tool, arguments in self.argument_rules.items())
+        rules = self.argument_rules.items()
+        options = (format_call(tool, rule) for tool, rule in rules if tools is None or tool in tools)
         return self.rules.add("call", " | ".join(options))
 
-    def add_json_call_rule(self, name: str = "name", arguments: str = "arguments") -> str:
-        """Add a rule for `{"name": …, "arguments": …}` of any allowed tool."""
+    def add_json_call_rule(self, arguments_key: str = "arguments", tools: Container[str] | None = None) -> str:
+        """Add a rule for `{"name": …, "arguments": …}` of any of these tools, by default all."""
 
-        def form(tool: str, rule: str) -> str:
-            begin = f'{{"{name}": {quote_json(tool)}, "{arguments}": '
-            return f'{self.rules.quote(begin)} {rule} "}}"'
+        def format_call(tool: str, rule: str) -> str:
+            return f'{self.rules.quote(format_call_prefix(tool, arguments_key))} {rule} "}}"'
 
-        return self.add_call_rule(form)
+        return self.add_call_rule(format_call, tools)
 
     def repeat_calls(self, call: str, separator: str = "") -> str:
         """Return GBNF of one call, or of up to MAX_CALLS where several are allowed."""
@@ -212,18 +203,11 @@ class AnswerGrammar:
         key = msgspec.json.encode((format.name, shape, prompt.output_schema, switches))
         compiled = _cache.get(key)
         if compiled is None:
-            answer_grammar = cls(context)
-            root = (
-                format.build_answer_gbnf(answer_grammar)
-                if answer_grammar.tools
-                else format.build_toolless_gbnf(answer_grammar)
-            )
-            answer_grammar.rules.define(
-                answer_grammar.root_rule, context.thinking.wrap_gbnf(answer_grammar.rules, root)
-            )
-            compiled = _cache[key] = CompiledAnswerGrammar(
-                answer_grammar.rules.to_gbnf(answer_grammar.root_rule), answer_grammar.enforced_tools
-            )
+            answer = cls(context)
+            root = format.build_answer_gbnf(answer) if answer.tools else format.build_toolless_gbnf(answer)
+            answer.rules.define(answer.root_rule, context.thinking.wrap_gbnf(answer.rules, root))
+            gbnf = answer.rules.to_gbnf(answer.root_rule)
+            compiled = _cache[key] = CompiledAnswerGrammar(gbnf, answer.enforced_tools)
             if len(_cache) > MAX_CACHED:
                 _cache.popitem(last=False)
         _cache.move_to_end(key)
@@ -244,3 +228,8 @@ def as_object_schema(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def quote_json(text: str) -> str:
     return msgspec.json.encode(text).decode()
+
+
+def format_call_prefix(tool: str, arguments_key: str) -> str:
+    """Return a call `{"name": …, "arguments": …}` up to its arguments."""
+    return f'{{"name": {quote_json(tool)}, "{arguments_key}": '

@@ -6,8 +6,6 @@ Most of its templates render calls but not tools, so the system message describe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from rightseat.models.llamacpp.formats.answer_grammar import AnswerGrammar, check_bare_name
 from rightseat.models.llamacpp.formats.format import FormatContext, ToolCallFormat, dump_json, to_openai_tool
 from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps, copy_value
@@ -50,11 +48,11 @@ class DeepSeekFormat(ToolCallFormat):
             if marker == CALLS_BEGIN:
                 yield from reader.skip_space()
                 yield from reader.expect(CALL_BEGIN)
-            yield from self._parse_call(reader)
-            yield from reader.skip_space()
-            while (yield from reader.accept(CALL_BEGIN)):
+            more = True
+            while more:
                 yield from self._parse_call(reader)
                 yield from reader.skip_space()
+                more = yield from reader.accept(CALL_BEGIN)
             yield from reader.accept(CALLS_END)
 
     def _parse_call(self, reader: ModelTextReader) -> ParseSteps[None]:
@@ -70,13 +68,10 @@ class DeepSeekFormat(ToolCallFormat):
         reader.end_call()
 
     def format_calls(self, message: Message, context: FormatContext) -> str:
-        calls = "\n".join(self._format_each_call(message, context))
-        return f"{context.mark_foreign(message.text)}{CALLS_BEGIN}{calls}{CALLS_END}"
-
-    def _format_each_call(self, message: Message, context: FormatContext) -> Iterator[str]:
-        for call in message.calls:
-            body = f"{context.mark_foreign(call.name)}{self.arguments_prefix}{context.mark_foreign(call.arguments)}"
-            yield f"{CALL_BEGIN}{self.name_prefix}{body}{self.arguments_suffix}{CALL_END}"
+        mark = context.mark_foreign
+        bodies = (f"{mark(call.name)}{self.arguments_prefix}{mark(call.arguments)}" for call in message.calls)
+        calls = (f"{CALL_BEGIN}{self.name_prefix}{body}{self.arguments_suffix}{CALL_END}" for body in bodies)
+        return mark(message.text) + CALLS_BEGIN + "\n".join(calls) + CALLS_END
 
     def format_result(self, message: Message, context: FormatContext) -> str:
         return f"<｜tool▁output▁begin｜>{context.mark_foreign(message.text)}<｜tool▁output▁end｜>"

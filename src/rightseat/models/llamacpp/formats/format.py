@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.models.llamacpp.control_tokens import ControlTokens, TrustedText
-from rightseat.models.llamacpp.formats.answer_grammar import AnswerGrammar, ThinkingTags, add_excluding_rule
+from rightseat.models.llamacpp.formats.answer_grammar import AnswerGrammar, Parser, ThinkingTags, add_excluding_rule
 from rightseat.models.llamacpp.template_probe import TemplateCapabilities
 from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps
 from rightseat.types.messages import Message, TextMessagePart, text_message
@@ -38,14 +38,21 @@ class FormatContext(Struct, frozen=True, kw_only=True):
     def tools(self) -> tuple[ToolSpec, ...]:
         return self.prompt.callable_tools
 
+    def replace_prompt(self, **changes: Any) -> FormatContext:
+        """Return this context with changed fields of its prompt."""
+        return replace(self, prompt=replace(self.prompt, **changes))
+
+    def dump_tools(self, indent: int | None = None) -> str:
+        """Return the callable tools as a JSON list in OpenAI's form, with control tokens marked."""
+        return self.mark_foreign(dump_json(list(map(to_openai_tool, self.tools)), indent=indent))
+
     @property
     def must_call(self) -> bool:
         return self.prompt.requires_tool_call
 
     def mark_foreign(self, text: str) -> str:
         """Return user or tool text with its control tokens marked, for use inside TrustedText."""
-        marked: str = self.control_tokens.mark(text)
-        return marked
+        return str(self.control_tokens.mark(text))
 
 
 class PromptPlan(Struct, frozen=True, kw_only=True):
@@ -67,7 +74,7 @@ class PromptPlan(Struct, frozen=True, kw_only=True):
     filters_stop_words: bool = False
     """The caller's stop words apply to parsed text only, so they are not sent to the engine."""
     enforced_tools: frozenset[str] = frozenset()
-    parse: Callable[[ModelTextReader], ParseSteps[None]]
+    parse: Parser
 
     def make_reader(self) -> ModelTextReader:
         return ModelTextReader(self.parse, enforced=self.enforced_tools)
@@ -109,7 +116,7 @@ class ToolCallFormat:
         """Parse text and calls, after any thinking."""
         raise NotImplementedError
 
-    def make_parser(self, context: FormatContext) -> Callable[[ModelTextReader], ParseSteps[None]]:
+    def make_parser(self, context: FormatContext) -> Parser:
         """Return the parser; a format may make it depend on the tools."""
         return self.parse
 
@@ -161,11 +168,8 @@ class ToolCallFormat:
 
     def build_toolless_gbnf(self, grammar: AnswerGrammar) -> str:
         """Return GBNF of an answer without calls, after any thinking."""
-        return (
-            self.build_text_gbnf(grammar)
-            if grammar.output_rule is None
-            else self.build_output_gbnf(grammar.output_rule)
-        )
+        output = grammar.output_rule
+        return self.build_text_gbnf(grammar) if output is None else self.build_output_gbnf(output)
 
     def build_text_gbnf(self, grammar: AnswerGrammar) -> str:
         """Return GBNF of text without call triggers."""
@@ -177,14 +181,12 @@ class ToolCallFormat:
         return context.capabilities.tools and not self.own_prompt
 
     def make_plan(self, context: FormatContext) -> PromptPlan:
-        prompt = context.prompt
-        tools = context.tools
-        if not tools:
+        if not context.tools:
             return self.make_toolless_plan(context)
         compiled = AnswerGrammar.compile(self, context)
         instructions = [] if self.uses_template_tools(context) else [self.describe_tools(context)]
-        if prompt.output_schema is not None:
-            instructions.append(self.describe_output_schema(prompt.output_schema, context))
+        if (schema := context.prompt.output_schema) is not None:
+            instructions.append(self.describe_output_schema(schema, context))
         return PromptPlan(
             messages=self.insert_instructions(instructions, context),
             tools=self.list_template_tools(context) if self.uses_template_tools(context) else (),
@@ -194,7 +196,7 @@ class ToolCallFormat:
             stop_words=self.stop_words,
             preserved_tokens=(*self.preserved_tokens, *context.thinking.active_tags),
             # Stop words may occur inside a call, where they must not stop the engine.
-            filters_stop_words=bool(prompt.settings.stop),
+            filters_stop_words=bool(context.prompt.settings.stop),
             enforced_tools=compiled.enforced_tools,
             parse=context.thinking.wrap_parser(self.make_parser(context)),
         )
@@ -219,9 +221,8 @@ class ToolCallFormat:
 
         def format_message(message: Message) -> Message:
             if message.calls and self.writes_calls_as_text(message, context):
-                return replace(
-                    message, parts=(TextMessagePart(TrustedText(self.format_calls(message, context))),), calls=()
-                )
+                part = TextMessagePart(TrustedText(self.format_calls(message, context)))
+                return replace(message, parts=(part,), calls=())
             if message.role == "tool" and self.writes_results_as_text(context):
                 # Clients often send only the call id, not the tool's name.
                 called = replace(message, name=message.name or names.get(message.call_id or ""))
@@ -235,16 +236,12 @@ class ToolCallFormat:
         messages = self.format_history(context)
         if not instructions:
             return messages
-        first = messages[0] if messages else None
-        if first is None or first.role not in ("system", "developer"):
+        if not messages or messages[0].role not in ("system", "developer"):
             return (text_message("system", TrustedText("\n\n".join(instructions))), *messages)
-        system_text = context.mark_foreign(first.text)
-        text = TrustedText(
-            "\n\n".join(
-                filter(None, [*instructions, system_text] if self.instructions_first else [system_text, *instructions])
-            )
-        )
-        return (replace(first, parts=(TextMessagePart(text),)), *messages[1:])
+        system = context.mark_foreign(messages[0].text)
+        texts = [*instructions, system] if self.instructions_first else [system, *instructions]
+        part = TextMessagePart(TrustedText("\n\n".join(filter(None, texts))))
+        return (replace(messages[0], parts=(part,)), *messages[1:])
 
 
 def renders_calls(message: Message, capabilities: TemplateCapabilities) -> bool:

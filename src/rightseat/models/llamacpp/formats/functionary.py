@@ -1,20 +1,19 @@
-"""Base of the Functionary formats: an answer is a list of messages, each to `all` or to a tool.
+"""The Functionary formats: an answer is a list of messages, each to `all` or to a tool.
 
-Functionary v2: `<|from|>assistant`, `<|recipient|>NAME` and `<|content|>{…}`, each on its own line. Functionary
-v3.1: `<function=NAME>{…}</function>`, and Python code after `<|python_tag|>`. Functionary v3 for Llama 3: `>>>NAME`
-with the arguments on the next line; text goes to `>>>all`.
+v2: `<|from|>assistant`, `<|recipient|>NAME` and `<|content|>{…}`, each on its own line. v3 for Llama 3: `>>>NAME` with
+the arguments on the next line. v3.1: `<function=NAME>{…}</function>`, and Python code after `<|python_tag|>`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.formats import llama
-from rightseat.models.llamacpp.formats.answer_grammar import AnswerGrammar, add_excluding_rule, check_bare_name
+from rightseat.models.llamacpp.formats.answer_grammar import AnswerGrammar, Parser, add_excluding_rule, check_bare_name
 from rightseat.models.llamacpp.formats.format import (
     FormatContext,
     PromptPlan,
@@ -60,9 +59,7 @@ class RecipientFormat(ToolCallFormat):
 
     def list_message_prefixes(self, recipients: Iterable[str]) -> tuple[str, ...]:
         """Return the markers that begin a further message."""
-        return tuple(
-            self.recipient_prefix + recipient for recipient in (EVERYBODY + self.recipient_suffix, *recipients)
-        )
+        return tuple(self.recipient_prefix + end for end in (EVERYBODY + self.recipient_suffix, *recipients))
 
     def list_forbidden_words(self, recipients: Iterable[str]) -> tuple[str, ...]:
         """Return the markers that text must not contain."""
@@ -95,18 +92,16 @@ class RecipientFormat(ToolCallFormat):
         return add_excluding_rule(grammar.rules, self.list_forbidden_words(self.map_recipients(grammar.context)))
 
     def make_toolless_plan(self, context: FormatContext) -> PromptPlan:
-        everything = replace(context, prompt=replace(context.prompt, tool_choice=ToolChoice()))
-        begins = self.list_message_prefixes(self.map_recipients(everything))
+        begins = self.list_message_prefixes(self.map_recipients(context.replace_prompt(tool_choice=ToolChoice())))
 
-        def words(reader: ModelTextReader) -> ParseSteps[None]:
+        def parse_text(reader: ModelTextReader) -> ParseSteps[None]:
             # Messages to other recipients are dropped.
             yield from reader.text_until(*begins)
 
         # The prompt already contains the recipient `all`.
-        ending = self.make_answer_prefix(context) + EVERYBODY + self.recipient_suffix
-        return replace(
-            super().make_toolless_plan(context), answer_prefix=ending, parse=context.thinking.wrap_parser(words)
-        )
+        prefix = self.make_answer_prefix(context) + EVERYBODY + self.recipient_suffix
+        plan = super().make_toolless_plan(context)
+        return replace(plan, answer_prefix=prefix, parse=context.thinking.wrap_parser(parse_text))
 
     def make_answer_prefix(self, context: FormatContext) -> str:
         """Return the part of the recipient prefix that the generation prompt lacks."""
@@ -114,7 +109,7 @@ class RecipientFormat(ToolCallFormat):
         present = next(size for size in sizes if context.capabilities.ending.endswith(self.recipient_prefix[:size]))
         return self.recipient_prefix[present:]
 
-    def make_parser(self, context: FormatContext) -> Callable[[ModelTextReader], ParseSteps[None]]:
+    def make_parser(self, context: FormatContext) -> Parser:
         recipients = self.map_recipients(context)
         interpreter = self.find_interpreter(context)
         begins = self.list_message_prefixes(recipients)
@@ -132,7 +127,7 @@ class RecipientFormat(ToolCallFormat):
                     yield from copy_value(reader, reader.begin_call(tool))
                     reader.end_call()
                     # Text between messages is dropped.
-                    begin = yield from reader.text_until(*begins, emit=_discard)
+                    begin = yield from reader.text_until(*begins, emit=lambda text: None)
                 if begin is None:
                     return
                 recipient = begin.removeprefix(self.recipient_prefix)
@@ -146,16 +141,10 @@ class RecipientFormat(ToolCallFormat):
         return not renders_results(context.capabilities)
 
     def format_calls(self, message: Message, context: FormatContext) -> str:
-        calls = (
-            f"{self.recipient_prefix}{context.mark_foreign(call.name)}{self.recipient_suffix}{context.mark_foreign(call.arguments)}"
-            for call in message.calls
-        )
-        text = (
-            f"{self.recipient_prefix}{EVERYBODY}{self.recipient_suffix}{context.mark_foreign(message.text)}"
-            if message.text
-            else ""
-        )
-        return "\n".join(filter(None, [text, *calls]))
+        mark, prefix, suffix = context.mark_foreign, self.recipient_prefix, self.recipient_suffix
+        contents = [(EVERYBODY, message.text)] if message.text else []
+        contents += [(mark(call.name), call.arguments) for call in message.calls]
+        return "\n".join(f"{prefix}{recipient}{suffix}{mark(content)}" for recipient, content in contents)
 
     def format_history(self, context: FormatContext) -> tuple[Message, ...]:
         """Add missing tool names to results, because the template renders results by name."""
@@ -167,11 +156,7 @@ class RecipientFormat(ToolCallFormat):
             return replace(message, name=called.get(message.call_id or "", "tool"))
 
         messages = tuple(map(name_result, context.prompt.messages))
-        return super().format_history(replace(context, prompt=replace(context.prompt, messages=messages)))
-
-
-def _discard(text: str) -> None:
-    pass
+        return super().format_history(context.replace_prompt(messages=messages))
 
 
 FROM, RECIPIENT, CONTENT, STOP = "<|from|>", "<|recipient|>", "<|content|>", "<|stop|>"
@@ -238,8 +223,7 @@ class FunctionaryV32Format(FunctionaryV3Format):
     own_prompt = False
 
     def make_plan(self, context: FormatContext) -> PromptPlan:
-        tools = tuple(map(builtin.with_builtin_schema, context.prompt.tools))
-        context = replace(context, prompt=replace(context.prompt, tools=tools))
+        context = context.replace_prompt(tools=tuple(map(builtin.with_builtin_schema, context.prompt.tools)))
         # Code runs to the end of the answer, so stop words must not cut it.
         plan = super().make_plan(context)
         return replace(plan, filters_stop_words=plan.filters_stop_words or self.find_interpreter(context) is not None)
@@ -254,15 +238,13 @@ class FunctionaryV32Format(FunctionaryV3Format):
         return (*others, CODE_INTERPRETER) if interpreter else tuple(others)
 
     def format_history(self, context: FormatContext) -> tuple[Message, ...]:
-        everything = replace(context, prompt=replace(context.prompt, tool_choice=ToolChoice()))
-        interpreter = self.find_interpreter(everything)
+        interpreter = self.find_interpreter(context.replace_prompt(tool_choice=ToolChoice()))
 
         def rename_call(call: ToolCall) -> ToolCall:
             if call.name != interpreter:
                 return call
             return replace(call, name=INTERPRETER, arguments=get_single_argument(call))
 
-        messages = (
-            replace(message, calls=tuple(map(rename_call, message.calls))) for message in context.prompt.messages
-        )
-        return super().format_history(replace(context, prompt=replace(context.prompt, messages=tuple(messages))))
+        history = context.prompt.messages
+        messages = tuple(replace(message, calls=tuple(map(rename_call, message.calls))) for message in history)
+        return super().format_history(context.replace_prompt(messages=messages))

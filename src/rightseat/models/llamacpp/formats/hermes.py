@@ -1,7 +1,5 @@
 """Hermes 2 Pro, Hermes 3, Qwen 2.5 and 3: `<tool_call>{"name": …, "arguments": …}</tool_call>`.
 
-Format of the embedded model's adapter: one line per tool, and Hermes' tags for calls.
-
 The grammar puts the name first, because the arguments' schema depends on it; Hermes was trained on both
 orders, and the parser accepts both.
 """
@@ -13,13 +11,7 @@ from typing import Any, ClassVar
 from msgspec.structs import replace
 
 from rightseat.models.llamacpp.formats.answer_grammar import AnswerGrammar
-from rightseat.models.llamacpp.formats.format import (
-    FormatContext,
-    PromptPlan,
-    ToolCallFormat,
-    dump_json,
-    to_openai_tool,
-)
+from rightseat.models.llamacpp.formats.format import FormatContext, PromptPlan, ToolCallFormat, dump_json
 from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps, read_call_object
 from rightseat.types.messages import Message
 from rightseat.types.model import ToolSpec
@@ -40,15 +32,16 @@ class HermesFormat(ToolCallFormat):
     template_markers: ClassVar[tuple[tuple[str, ...], ...]] = ((BEGIN,),)
     triggers = (BEGIN,)
     preserved_tokens = (BEGIN, END)
+    padding: ClassVar[str] = "\n"
+    """Text between the tags and an earlier call."""
 
     def describe_tools(self, context: FormatContext) -> str:
-        tools = context.mark_foreign(dump_json([to_openai_tool(tool) for tool in context.tools], indent=2))
         return (
             "You are a function calling AI model. You are provided with function signatures within "
             "<tools></tools> XML tags.\n\n"
             "You may call one or more functions to assist with the user query. Don't make assumptions about "
             "what values to plug into functions.\n\n"
-            f"Here are the available tools: <tools>{tools}</tools>\n\n"
+            f"Here are the available tools: <tools>{context.dump_tools(indent=2)}</tools>\n\n"
             "Use the following pydantic model json schema for each tool call you will make:\n\n"
             f"{_CALL_SCHEMA}\n\n"
             "For each function call return a json object with function name and arguments within "
@@ -74,7 +67,7 @@ class HermesFormat(ToolCallFormat):
 
     def format_calls(self, message: Message, context: FormatContext) -> str:
         bodies = (f'{{"name": {dump_json(call.name)}, "arguments": {call.arguments}}}' for call in message.calls)
-        calls = (f"{BEGIN}\n{context.mark_foreign(body)}\n{END}" for body in bodies)
+        calls = (f"{BEGIN}{self.padding}{context.mark_foreign(body)}{self.padding}{END}" for body in bodies)
         return "\n".join(filter(None, [context.mark_foreign(message.text), *calls]))
 
     def format_result(self, message: Message, context: FormatContext) -> str:
@@ -94,8 +87,11 @@ _MAX_ENUM_VALUES = 40
 
 
 class SignatureFormat(HermesFormat):
+    """Format of the embedded model's adapter: one line per tool, and Hermes' tags for calls."""
+
     name = "signatures"
     template_markers = ()
+    padding = ""
     own_prompt = True
 
     def make_plan(self, context: FormatContext) -> PromptPlan:
@@ -112,11 +108,6 @@ class SignatureFormat(HermesFormat):
         quote = grammar.rules.quote
         tagged_call = grammar.rules.add("tagged", f"{quote(BEGIN)} {grammar.add_json_call_rule()} {quote(END)}")
         return grammar.repeat_calls(tagged_call, '"\\n"')
-
-    def format_calls(self, message: Message, context: FormatContext) -> str:
-        bodies = (f'{{"name": {dump_json(call.name)}, "arguments": {call.arguments}}}' for call in message.calls)
-        calls = (f"{BEGIN}{context.mark_foreign(body)}{END}" for body in bodies)
-        return "\n".join(filter(None, [context.mark_foreign(message.text), *calls]))
 
 
 def format_signature(tool: ToolSpec) -> str:

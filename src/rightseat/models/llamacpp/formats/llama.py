@@ -1,6 +1,4 @@
-"""Calls of builtin tools after `<|python_tag|>`, as Llama 3.1 writes them:
-
-Llama 3.1, 3.2 and 3.3, in two dialects.
+"""Llama 3.1, 3.2 and 3.3, in two dialects. Builtin tools are called after `<|python_tag|>`:
 
     <|python_tag|>print(1 + 1)
     <|python_tag|>brave_search.call(query="weather in Paris")
@@ -11,7 +9,7 @@ All text after the tag is code, unless it is a search call.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -19,8 +17,10 @@ from msgspec.structs import replace
 
 from rightseat.models.llamacpp.formats.answer_grammar import (
     AnswerGrammar,
+    Parser,
     add_excluding_rule,
     check_bare_name,
+    format_call_prefix,
     quote_json,
 )
 from rightseat.models.llamacpp.formats.format import (
@@ -60,8 +60,8 @@ class PythonTagFormat(ToolCallFormat):
         """Return the tools that are called after the tag."""
         return tuple(filter(builtin.is_builtin, context.tools))
 
-    def build_functions_gbnf(self, grammar: AnswerGrammar, arguments: dict[str, str]) -> str:
-        """Return GBNF of calls of the other tools; `arguments` maps tools to argument rules."""
+    def build_functions_gbnf(self, grammar: AnswerGrammar, tools: list[str]) -> str:
+        """Return GBNF of calls of the other tools."""
         raise NotImplementedError
 
     def list_other_tools(self, context: FormatContext) -> tuple[ToolSpec, ...]:
@@ -69,8 +69,7 @@ class PythonTagFormat(ToolCallFormat):
         return tuple(tool for tool in context.tools if tool not in builtins)
 
     def make_plan(self, context: FormatContext) -> PromptPlan:
-        tools = tuple(map(builtin.with_builtin_schema, context.prompt.tools))
-        context = replace(context, prompt=replace(context.prompt, tools=tools))
+        context = context.replace_prompt(tools=tuple(map(builtin.with_builtin_schema, context.prompt.tools)))
         # Code runs to the end of the answer, so stop words must not cut it.
         plan = super().make_plan(context)
         return replace(plan, filters_stop_words=plan.filters_stop_words or bool(self.list_builtin_tools(context)))
@@ -84,7 +83,7 @@ class PythonTagFormat(ToolCallFormat):
         names = [tool.name for tool in builtins]
         # After the tag the argument is any text, so its schema is not enforced.
         grammar.enforced_tools -= {tool.name for tool in builtins if not builtin.takes_any_text(tool)}
-        others = {name: rule for name, rule in grammar.argument_rules.items() if name not in names}
+        others = [name for name in grammar.tools if name not in names]
         functions = self.build_functions_gbnf(grammar, others) if others else ""
         return functions, build_tagged_call_gbnf(grammar.rules, names) if names else ""
 
@@ -98,8 +97,8 @@ class PythonTagFormat(ToolCallFormat):
 
     def is_builtin_call(self, call: ToolCall, context: FormatContext) -> bool:
         """Return whether an earlier call belongs to a builtin tool."""
-        everything = replace(context, prompt=replace(context.prompt, tool_choice=ToolChoice()))
-        return any(tool.name == call.name for tool in self.list_builtin_tools(everything))
+        builtins = self.list_builtin_tools(context.replace_prompt(tool_choice=ToolChoice()))
+        return any(tool.name == call.name for tool in builtins)
 
 
 def build_tagged_call_gbnf(rules: GrammarRules, names: Sequence[str]) -> str:
@@ -127,9 +126,8 @@ def _add_code_rule(rules: GrammarRules, words: tuple[str, ...]) -> str:
     options = []
     for seen in sorted({word[:size] for word in words for size in range(len(word))}):
         after = {word[len(seen)] for word in words if word.startswith(seen)}
-        options.append(
-            f"{rules.quote(seen)} ({format_character_class(complement(ranges_of(''.join(after))))} {anything})?"
-        )
+        other = format_character_class(complement(ranges_of("".join(after))))
+        options.append(f"{rules.quote(seen)} ({other} {anything})?")
     return rules.add("code", " | ".join(options))
 
 
@@ -221,10 +219,9 @@ class Llama31Format(PythonTagFormat):
             f'name and its arguments:\n{{"name": …, "parameters": …}}\n\n{tools}'
         )
 
-    def build_functions_gbnf(self, grammar: AnswerGrammar, arguments: dict[str, str]) -> str:
-        quote = grammar.rules.quote
-        options = (f'{quote(_call_prefix(tool))} {rule} "}}"' for tool, rule in arguments.items())
-        return grammar.repeat_calls(grammar.rules.add("call", " | ".join(options)), quote(CALL_SEPARATOR))
+    def build_functions_gbnf(self, grammar: AnswerGrammar, tools: list[str]) -> str:
+        call = grammar.add_json_call_rule("parameters", tools)
+        return grammar.repeat_calls(call, grammar.rules.quote(CALL_SEPARATOR))
 
     def build_answer_gbnf(self, grammar: AnswerGrammar) -> str:
         if grammar.must_call or grammar.output_rule is not None:
@@ -238,9 +235,9 @@ class Llama31Format(PythonTagFormat):
         words = (*self.triggers, *grammar.context.thinking.active_tags)
         return add_excluding_rule(grammar.rules, words, excluded_first="{ \t\r\n")
 
-    def make_parser(self, context: FormatContext) -> Callable[[ModelTextReader], ParseSteps[None]]:
+    def make_parser(self, context: FormatContext) -> Parser:
         builtins = [tool.name for tool in self.list_builtin_tools(context)]
-        openings = {_call_prefix(tool.name): tool.name for tool in self.list_other_tools(context)}
+        openings = {format_call_prefix(tool.name, "parameters"): tool.name for tool in self.list_other_tools(context)}
 
         def read(reader: ModelTextReader) -> ParseSteps[None]:
             opening = yield from reader.peek(*openings)
@@ -264,9 +261,8 @@ class Llama31Format(PythonTagFormat):
 
     def format_calls(self, message: Message, context: FormatContext) -> str:
         plain = [call for call in message.calls if not self.is_builtin_call(call, context)]
-        calls = CALL_SEPARATOR.join(
-            context.mark_foreign(f"{_call_prefix(call.name)}{call.arguments}}}") for call in plain
-        )
+        bodies = (f"{format_call_prefix(call.name, 'parameters')}{call.arguments}}}" for call in plain)
+        calls = CALL_SEPARATOR.join(map(context.mark_foreign, bodies))
         builtins = [format_builtin_call(call, context) for call in message.calls if call not in plain]
         return "\n".join(filter(None, [context.mark_foreign(message.text), calls, *builtins]))
 
@@ -288,12 +284,13 @@ class LlamaFunctionsFormat(PythonTagFormat):
         functions = _FUNCTIONS_TEXT % tools if others else ""
         return "\n\n".join(filter(None, ["\n".join(head), dates, _SYSTEM_TEXT, functions]))
 
-    def build_functions_gbnf(self, grammar: AnswerGrammar, arguments: dict[str, str]) -> str:
-        quote = grammar.rules.quote
-        options = (f"{quote(_function_tag(tool))} {rule} {quote(END)}" for tool, rule in arguments.items())
-        return grammar.repeat_calls(grammar.rules.add("call", " | ".join(options)), '"\\n"?')
+    def build_functions_gbnf(self, grammar: AnswerGrammar, tools: list[str]) -> str:
+        def format_call(tool: str, rule: str) -> str:
+            return f"{grammar.rules.quote(_function_tag(tool))} {rule} {grammar.rules.quote(END)}"
 
-    def make_parser(self, context: FormatContext) -> Callable[[ModelTextReader], ParseSteps[None]]:
+        return grammar.repeat_calls(grammar.add_call_rule(format_call, tools), '"\\n"?')
+
+    def make_parser(self, context: FormatContext) -> Parser:
         builtins = [tool.name for tool in self.list_builtin_tools(context)]
         openings = {_function_tag(tool.name): tool.name for tool in self.list_other_tools(context)}
 
@@ -319,10 +316,6 @@ class LlamaFunctionsFormat(PythonTagFormat):
             for call in message.calls
         ]
         return context.mark_foreign(message.text) + "".join(calls)
-
-
-def _call_prefix(tool: str) -> str:
-    return f'{{"name": {quote_json(tool)}, "parameters": '
 
 
 def _function_tag(tool: str) -> str:

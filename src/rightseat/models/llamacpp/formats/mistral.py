@@ -13,8 +13,8 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from rightseat.models.llamacpp.formats.answer_grammar import AnswerGrammar, check_bare_name, quote_json
-from rightseat.models.llamacpp.formats.format import FormatContext, ToolCallFormat, dump_json, to_openai_tool
+from rightseat.models.llamacpp.formats.answer_grammar import AnswerGrammar, check_bare_name, format_call_prefix
+from rightseat.models.llamacpp.formats.format import FormatContext, ToolCallFormat, dump_json
 from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps, copy_value, read_call_list
 from rightseat.types.messages import Message
 
@@ -31,9 +31,8 @@ class MistralFormat(ToolCallFormat):
     preserved_tokens: ClassVar[tuple[str, ...]] = (BEGIN,)
 
     def describe_tools(self, context: FormatContext) -> str:
-        tools = context.mark_foreign(dump_json([to_openai_tool(tool) for tool in context.tools]))
         return (
-            f"[AVAILABLE_TOOLS] {tools}[/AVAILABLE_TOOLS]\n"
+            f"[AVAILABLE_TOOLS] {context.dump_tools()}[/AVAILABLE_TOOLS]\n"
             f'To call tools, write only: {BEGIN} [{{"name": …, "arguments": {{…}}, "id": nine letters}}]'
         )
 
@@ -41,8 +40,7 @@ class MistralFormat(ToolCallFormat):
         rules = grammar.rules
 
         def form(tool: str, arguments: str) -> str:
-            begin = rules.quote(f'{{"name": {quote_json(tool)}, "arguments": ')
-            id = rules.quote(', "id": "')
+            begin, id = rules.quote(format_call_prefix(tool, "arguments")), rules.quote(', "id": "')
             return f'{begin} {arguments} {id} [A-Za-z0-9]{{9}} "\\"}}"'
 
         listed = grammar.repeat_calls(grammar.add_call_rule(form), '"," " "?')
@@ -75,9 +73,8 @@ class MistralArgsFormat(MistralFormat):
     preserved_tokens = (BEGIN, ID, ARGS)
 
     def describe_tools(self, context: FormatContext) -> str:
-        tools = context.mark_foreign(dump_json([to_openai_tool(tool) for tool in context.tools]))
         return (
-            f"[AVAILABLE_TOOLS]{tools}[/AVAILABLE_TOOLS]\n"
+            f"[AVAILABLE_TOOLS]{context.dump_tools()}[/AVAILABLE_TOOLS]\n"
             f"To call a tool, write only {BEGIN}, its name, {ARGS} and its arguments as a JSON object."
         )
 

@@ -34,26 +34,16 @@ MAX_REQUIRED = 8000
 class GrammarLimits(Struct, frozen=True, kw_only=True):
     """Limits where a schema sets no bound: a small model does not stop by itself."""
 
-    string: int = 1000
-    """Characters of a string without maxLength."""
-    key: int = 64
-    """Characters of a property name that the schema leaves open."""
-    items: int = 64
-    """Items of an array without maxItems."""
-    properties: int = 16
-    """Properties beyond the named ones, where the schema allows any."""
-    digits: int = 15
-    """Digits before the decimal point; 15 are exact in a double."""
-    decimals: int = 6
-    """Digits after the decimal point."""
-    depth: int = 3
-    """Nesting levels where any value is allowed."""
-    pattern_padding: int = 32
-    """Characters before the match of an unanchored pattern."""
-    alternatives: int = 1000
-    """Combinations of anyOf and oneOf branches."""
-    rules: int = 20_000
-    """Rules of one grammar."""
+    string: int = 1000  # characters of a string without maxLength
+    key: int = 64  # characters of a property name that the schema leaves open
+    items: int = 64  # items of an array without maxItems
+    properties: int = 16  # properties beyond the named ones, where the schema allows any
+    digits: int = 15  # digits before the decimal point; 15 are exact in a double
+    decimals: int = 6  # digits after the decimal point
+    depth: int = 3  # nesting levels where any value is allowed
+    pattern_padding: int = 32  # characters before the match of an unanchored pattern
+    alternatives: int = 1000  # combinations of anyOf and oneOf branches
+    rules: int = 20_000  # rules of one grammar
 
 
 _RULE_NAME = re.compile(r"[A-Za-z0-9-]+")

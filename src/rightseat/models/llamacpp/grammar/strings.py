@@ -111,18 +111,15 @@ def build_string_content(conjunction: SchemaConjunction, document: SchemaDocumen
 
 def _build_shape(conjunction: SchemaConjunction, document: SchemaDocument, limit: int) -> Expr | None:
     """Return the content by the first supported pattern, else by format; notes further patterns."""
-    pattern_shape: Expr | None = None
+    shape: Expr | None = None
     for part in conjunction.parts:
-        pattern = part.schema.get("pattern")
-        if pattern is None:
-            continue
-        parsed = try_pattern_content(pattern, document, limit) if pattern_shape is None else None
-        if parsed is None:
-            document.note_unenforced(part.pointer, "pattern")
-        else:
-            pattern_shape = parsed
-    if pattern_shape is not None:
-        return pattern_shape
+        if "pattern" in part.schema:
+            parsed = try_pattern_content(part.schema["pattern"], document, limit) if shape is None else None
+            if parsed is None:
+                document.note_unenforced(part.pointer, "pattern")
+            shape = shape or parsed
+    if shape is not None:
+        return shape
     known = (build_format_content(name) for name in conjunction.collect_values("format") if isinstance(name, str))
     return next((shape for shape in known if shape is not None), None)
 
