@@ -24,7 +24,7 @@ BOUNDARIES: dict[str, tuple[str, ...]] = {
         "rightseat.tools.child:handle_line",  # its far side, in the child process
         "rightseat.tools.function:ToolThreadRunner.run.target",  # its far side, in a thread
     ),
-    "the load of a plugin": ("rightseat.config.loading:_import_module",),
+    "the load of a plugin": ("rightseat.config.imports:_import_module",),
 }
 
 SIZE_RULES = re.compile(r"\b(C9|PLR09)\d*", re.IGNORECASE)

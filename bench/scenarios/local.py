@@ -22,7 +22,7 @@ from rightseat.models.llamacpp.template_probe import TemplateCapabilities
 from rightseat.types.chunks import TextChunk, UsageChunk
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, SamplingSettings
-from rightseat.wiring import choice
+from rightseat.wiring import default_model
 
 ROUNDS, GRAMMARS, TOKENS = 3, 50, 96
 ADDED_US = 100.0
@@ -51,7 +51,7 @@ UNITS = {
 
 async def run(stage: BenchSession) -> Sequence[ResultRow]:
     ours = [(peer, door) for peer, door in stage.list_doors() if peer.is_ours]
-    why = choice.engine_problem() or choice.weights_problem()
+    why = default_model.find_engine_problem() or default_model.find_weights_problem()
     if why or not ours:
         stage.notes.append(f"no local model: {why}")
         return []

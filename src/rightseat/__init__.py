@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rightseat.types.model import Model, Prompt
     from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext
     from rightseat.types.turn import Owner, Turn
-    from rightseat.wiring.answer import Answer
+    from rightseat.wiring.ask import Answer
     from rightseat.wiring.runtime import Runtime
 
 __version__ = "0.1.0"
@@ -50,7 +50,7 @@ _NAMES_BY_MODULE = {
     "types.model": "Model Prompt",
     "types.tools": "Ask Pause Result Tool ToolContext",
     "types.turn": "Owner Turn",
-    "wiring.answer": "Answer",
+    "wiring.ask": "Answer",
     "wiring.runtime": "Runtime",
 }
 _MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names.split()}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rightseat.config.read import load_config
+from rightseat.config.load import load_config
 from rightseat.plugins.flows.conditions import OPERATORS, evaluate_condition, parse_condition
 from rightseat.plugins.flows.context import FlowServices
 from rightseat.plugins.flows.svg import render_flow_svg
@@ -22,7 +22,7 @@ from rightseat.plugins.python.run import PythonPolicy, make_script_tools
 from rightseat.plugins.sql.database import Database
 from rightseat.types.events import Artifact, Interrupt, Suggestions
 from rightseat.types.turn import InterruptAnswer
-from rightseat.wiring.databases import open_databases
+from rightseat.wiring.plugins import open_databases
 from tests.docs.test_docs import ROOT, find_blocks
 from tests.docs.test_plugins import write_plugin
 from tests.kit.app_server import FakeModel, reply_text

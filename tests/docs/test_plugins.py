@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.config.read import load_config
+from rightseat.config.load import load_config
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
 from rightseat.plugins.load import read_plugin

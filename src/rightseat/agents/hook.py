@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.config.loading import import_object
+from rightseat.config.imports import import_object
 from rightseat.errors import ConfigError
 from rightseat.types.turn import Owner
 

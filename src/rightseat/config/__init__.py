@@ -1,6 +1,7 @@
 """Configuration: rightseat.toml as values.
 
 - settings, guardrails: the tables of the file as Structs.
-- read, problems: reading and checking the file; all problems are reported at once.
-- secret: values that are masked in output. loading: import of `module:attribute` objects.
+- load, problems: reading and checking the file; all problems are reported at once.
+- options: a mapping of options as a Struct. imports: objects named as `module:attribute`.
+- secret: values that are masked in output.
 """

@@ -1,7 +1,4 @@
-"""Settings of rightseat.toml: each Struct is a table, each field a key with its type and range.
-
-Limits of GraphQL documents: validation time grows with the square of the size.
-"""
+"""Settings of rightseat.toml: each Struct is a table, each field a key with its type and range."""
 
 from __future__ import annotations
 
@@ -17,6 +14,7 @@ Count = Annotated[int, Meta(ge=1)]
 
 
 class GraphQLLimits(Struct, frozen=True, kw_only=True):
+    # Limits of GraphQL documents, because validation time grows with the square of the size.
     # The clients' longest document has 3,507 characters, 272 tokens, 11 levels and 9 fields in one selection.
     max_characters: Count = 20_000
     """The most characters that a GraphQL document may have."""
@@ -380,6 +378,14 @@ class Config(Struct, frozen=True, kw_only=True):
     def production(self) -> bool:
         environment = self.server.environment
         return self.auth.required if environment == "auto" else environment == "production"
+
+    def find_assistant(self, name: str) -> AssistantSettings | None:
+        """Return the table of an assistant; the default one without a table has the first. None for a plain model,
+        which is addressed by its name beside [assistants]."""
+        if not self.assistants:
+            return AssistantSettings()
+        first = next(iter(self.assistants.values()))
+        return self.assistants.get(name) or (first if name == "default" else None)
 
     @property
     def folder(self) -> Path:

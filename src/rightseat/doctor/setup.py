@@ -15,8 +15,8 @@ from pathlib import Path
 
 from yarl import URL
 
-from rightseat.config.loading import import_object
-from rightseat.config.read import load_config
+from rightseat.config.imports import import_object
+from rightseat.config.load import load_config
 from rightseat.config.secret import Secret, mask
 from rightseat.config.settings import Config, ModelSettings
 from rightseat.doctor.client import REACH_SECONDS, ProbeClient, Unreachable
@@ -27,11 +27,11 @@ from rightseat.plugins.sql.query import QueryFailed
 from rightseat.stores.sqlite.database import MIGRATIONS
 from rightseat.stores.sqlite.store import DATABASE_FILE
 from rightseat.types.model import Model
-from rightseat.wiring import choice
-from rightseat.wiring.choice import choose_model
-from rightseat.wiring.databases import open_configured_database
+from rightseat.wiring import default_model
+from rightseat.wiring.default_model import ENGINE_PACKAGE, choose_model
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.models import make_configured_model
+from rightseat.wiring.plugins import open_configured_database
 from rightseat.wiring.runtime import Runtime
 from rightseat.wiring.storage import SQLITE, data_folder, describe_store_location
 
@@ -217,11 +217,11 @@ PULL_COMMAND = "rightseat models pull"
 
 
 def check_engine(config: Config) -> CheckResult:
-    package = choice.ENGINE_PACKAGE
+    package = ENGINE_PACKAGE
     try:
         return good("local engine", f"{package} {version(package)}")
     except PackageNotFoundError:
-        make_result = broken if choice.is_requested(config) else skipped
+        make_result = broken if default_model.requests_embedded_model(config) else skipped
         return make_result("local engine", f"{package} is not installed", f"pip install {package}")
 
 
@@ -230,17 +230,17 @@ def check_embedded_weights(config: Config) -> CheckResult:
     what, size = f"weights {located.weights.name}", f"{located.weights.size / 1e6:.0f} MB"
     if located.path is not None:
         return good(what, f"{size} at {located.path}")
-    if choice.is_requested(config):
+    if default_model.requests_embedded_model(config):
         return broken(what, f"not downloaded ({size})", PULL_COMMAND)
-    then = "`rightseat serve` downloads them" if choice.is_needed(config) else "not needed here"
+    then = "`rightseat serve` downloads them" if default_model.needs_embedded_model(config) else "not needed here"
     return skipped(what, f"not downloaded ({size}): {then}", PULL_COMMAND)
 
 
 def without_local_model(config: Config) -> Config:
     """Return the config as `serve` would use it without downloads, so that the other checks can go on."""
-    why = choice.engine_problem() or choice.weights_problem()
-    if why and choice.is_needed(config) and not choice.is_requested(config):
-        return choice.with_demo_script(config, why)
+    why = default_model.find_engine_problem() or default_model.find_weights_problem()
+    if why and default_model.needs_embedded_model(config) and not default_model.requests_embedded_model(config):
+        return default_model.with_demo_script(config, why)
     return config
 
 

@@ -150,14 +150,19 @@ class Hooks:
 
     async def call_hook(self, hook: Callable[[Any], Any], argument: Any) -> Any:
         async with asyncio.timeout(self.timeout):
-            if inspect.iscoroutinefunction(hook):
-                return await hook(argument)
-            result = await self.threads.run(lambda: hook(argument))
-            return await result if inspect.isawaitable(result) else result
+            return await call_function(self.threads, hook, argument)
 
     async def close(self) -> None:
         """Wait for running hooks; each is limited by `timeout`."""
         await asyncio.gather(*self.tasks, return_exceptions=True)
+
+
+async def call_function(threads: ToolThreadRunner, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call an operator's function: an async one in this task, a plain one in a thread."""
+    if inspect.iscoroutinefunction(function):
+        return await function(*arguments)
+    result = await threads.run(lambda: function(*arguments))
+    return await result if inspect.isawaitable(result) else result
 
 
 def build_hook_request(turn: Turn) -> HookRequest:

@@ -26,7 +26,7 @@ from rightseat.server.operations import make_operations_door
 from rightseat.server.playground.door import make_playground_door
 from rightseat.types.text import closest_match
 from rightseat.types.turn import Owner
-from rightseat.wiring.registry import load_all
+from rightseat.wiring.families import load_all
 from rightseat.wiring.runtime import Runtime
 
 log = logging.getLogger("rightseat.access")

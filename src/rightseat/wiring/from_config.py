@@ -7,24 +7,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rightseat.config.loading import import_object
+from msgspec import structs
+
+from rightseat.config.imports import import_object
 from rightseat.config.settings import AssistantSettings, Config, LimitSettings, OwnerLimits
 from rightseat.engine.loop import Assistant
 from rightseat.errors import ConfigError
 from rightseat.middleware.quota import Quota, Quotas
 from rightseat.middleware.tracing import Tracing
 from rightseat.runtime.metrics import Metrics
-from rightseat.runtime.runs import RuntimeLimits
+from rightseat.runtime.runs import DEFAULT_ASSISTANT, RuntimeLimits
 from rightseat.runtime.threads import ThreadRuns
 from rightseat.tools.function import as_tool
 from rightseat.types.stores import Store
 from rightseat.types.tools import Tool
-from rightseat.wiring.choice import DEFAULT, DEMO_MODEL, ModelChoice, choose_model
-from rightseat.wiring.demo import TOOLS
-from rightseat.wiring.demo_config import is_demo, with_demo_plugin
+from rightseat.wiring.default_model import DEMO_MODEL, ModelChoice, choose_model
+from rightseat.wiring.demo import TOOLS, is_demo, with_demo_plugin
+from rightseat.wiring.families import find, split_spec
 from rightseat.wiring.middleware import make_guards, make_hooks
 from rightseat.wiring.models import ModelRegistry, model_infos
-from rightseat.wiring.registry import find, split_spec
 from rightseat.wiring.remote import attach_mcp_servers, attach_remote_actions, make_agent_sources
 from rightseat.wiring.runtime import Runtime, RuntimeParts
 
@@ -57,15 +58,14 @@ def build_runtime(
     assistants, plugins = _attach_plugins(assistants, config, models, before, demo=demo)
     assistants = suggest_vision_assistants(assistants)
     assistants, servers = attach_mcp_servers(assistants, config, before.servers if before else None)
-    agent_places = list(make_agent_sources(config))
-    assistants = attach_remote_actions(assistants, agent_places, config)
-    limits = RuntimeLimits(run_seconds=config.limits.run_seconds, runs=config.server.max_runs)
+    agent_sources = list(make_agent_sources(config))
+    assistants = attach_remote_actions(assistants, agent_sources, config)
     return Runtime(
         assistants=assistants.values(),
         store=store or (before.store if before else find("stores", "memory")()),
-        limits=limits,
+        limits=RuntimeLimits(run_seconds=config.limits.run_seconds, runs=config.server.max_runs),
         quotas=make_quotas(config.limits),
-        agent_sources=agent_places,
+        agent_sources=agent_sources,
         hooks=make_hooks(config),
         guards=make_guards(config, models.make_member),
         environment="production" if config.production else "development",
@@ -92,50 +92,48 @@ def _attach_plugins(
 
     plugins = load_catalog(config, before.plugins if before else None, make_embedder(config, models.get))
     attached = attach_plugins(assistants, plugins, config, models.is_local)
-    if demo and DEFAULT in assistants:
+    if demo and DEFAULT_ASSISTANT in assistants:
         # A small model chooses better among few tools: the demo's flow is an assistant of its own.
-        attached[DEFAULT] = assistants[DEFAULT]
+        attached[DEFAULT_ASSISTANT] = assistants[DEFAULT_ASSISTANT]
     return attached, plugins
 
 
 def make_quotas(limits: LimitSettings) -> Quotas:
     """Make the owners' quotas; an owner's table overrides only the keys it sets."""
-    keys = Quota.__struct_fields__
-    default = {key: getattr(limits, key) for key in keys}
+    default = Quota(**{key: getattr(limits, key) for key in Quota.__struct_fields__})
 
     def owner_quota(owner: OwnerLimits) -> Quota:
-        given = {key: getattr(owner, key) for key in keys}
-        return Quota(**{key: default[key] if given[key] is None else given[key] for key in keys})
+        own_limits = {key: getattr(owner, key) for key in Quota.__struct_fields__}
+        return structs.replace(default, **{key: limit for key, limit in own_limits.items() if limit is not None})
 
-    return Quotas(Quota(**default), {name: owner_quota(owner) for name, owner in limits.owners.items()})
+    return Quotas(default, {name: owner_quota(owner) for name, owner in limits.owners.items()})
 
 
 def _assistants_from_models(config: Config, choice: ModelChoice, models: ModelRegistry) -> dict[str, Assistant]:
     """Make an assistant of every model, the chosen one as default, if there is no [assistants]."""
-    default = _plain_assistant(DEFAULT, choice.model, models)
+    default = _plain_assistant(DEFAULT_ASSISTANT, choice.model, models)
     if choice.demo or choice.model == DEMO_MODEL:
         default = replace(default, tools=TOOLS)
-    others = {name: _plain_assistant(name, name, models) for name in config.models if name != DEFAULT}
-    return {DEFAULT: default} | others
+    others = {name: _plain_assistant(name, name, models) for name in config.models if name != DEFAULT_ASSISTANT}
+    return {DEFAULT_ASSISTANT: default} | others
 
 
 def suggest_vision_assistants(assistants: Mapping[str, Assistant]) -> dict[str, Assistant]:
     """Tell assistants without image support which assistants support images."""
-    vision_names = tuple(name for name, one in assistants.items() if one.supports_images)[:MAX_SUGGESTED]
+    names = tuple(name for name, assistant in assistants.items() if assistant.supports_images)[:MAX_SUGGESTED]
     return {
-        name: one if one.supports_images else replace(one, vision_models=vision_names)
-        for name, one in assistants.items()
+        name: assistant if assistant.supports_images else replace(assistant, vision_models=names)
+        for name, assistant in assistants.items()
     }
 
 
 def _plain_assistant(name: str, model: str, models: ModelRegistry) -> Assistant:
-    """Make an assistant of a model alone."""
     return Assistant(name=name, model=models.get(model), context=models.settings(model).context)
 
 
 def make_aliases(config: Config, choice: ModelChoice) -> dict[str, str]:
     """Map specs and vendor names of models to assistants."""
-    specs = {choice.model: DEFAULT} if choice.model not in config.models else {}
+    specs = {choice.model: DEFAULT_ASSISTANT} if choice.model not in config.models else {}
     specs |= {settings.spec: name for name, settings in reversed(config.models.items())}
     names = {split_spec(spec)[1]: name for spec, name in specs.items() if split_spec(spec)[1]}
     return {**names, **specs}
@@ -146,15 +144,14 @@ def _assistants_from_tables(config: Config, choice: ModelChoice, models: ModelRe
         name: _make_assistant(name, settings, next(iter(_model_names(settings)), choice.model), models)
         for name, settings in config.assistants.items()
     }
-    default = configured.get(DEFAULT) or replace(next(iter(configured.values())), name=DEFAULT)
+    default = configured.get(DEFAULT_ASSISTANT) or replace(next(iter(configured.values())), name=DEFAULT_ASSISTANT)
     if config.model:
         context = models.settings(config.model).context
         chosen = models.bind_models([config.model]) | dict(default.models) if default.models else {}
         default = replace(default, model=models.get(config.model), context=context, models=chosen)
     # Models are assistants too, unless an assistant has their name.
-    taken = {DEFAULT, *configured}
-    bare = {name: _plain_assistant(name, name, models) for name in config.models if name not in taken}
-    return {DEFAULT: default} | configured | {DEFAULT: default} | bare
+    named = {DEFAULT_ASSISTANT: default} | configured | {DEFAULT_ASSISTANT: default}
+    return named | {name: _plain_assistant(name, name, models) for name in config.models if name not in named}
 
 
 def _model_names(settings: AssistantSettings) -> list[str]:

@@ -1,15 +1,12 @@
-"""Guardrails of each assistant from [guardrails].
-
-Hooks from [hooks]: the operator's own code around each run.
-"""
+"""Guardrails of each assistant from [guardrails], and hooks from [hooks], the operator's own code around each run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
-from rightseat.config.guardrails import GuardSettings, ValidatorSettings
-from rightseat.config.loading import import_object
+from rightseat.config.guardrails import GuardSettings, InputSettings, OutputSettings, ValidatorSettings
+from rightseat.config.imports import import_object
 from rightseat.config.settings import Config
 from rightseat.errors import CallerError, ConfigError
 from rightseat.middleware.guardrails.checks import FunctionCheck, RemoteCheck, TopicJudge
@@ -19,11 +16,11 @@ from rightseat.middleware.guardrails.personal_data import DATA_KINDS
 from rightseat.middleware.guardrails.rules import Check, Direction, GuardrailPolicy, TextRules, UntrustedResultRules
 from rightseat.middleware.hooks import Hooks
 from rightseat.middleware.model_wrappers import FallbackMember
+from rightseat.runtime.runs import DEFAULT_ASSISTANT
 from rightseat.types.schema import get_validator
 
-DEFAULT = "default"
 FindMember = Callable[[str], FallbackMember]
-
+HOOK_NAMES = ("on_before_request", "on_after_request", "on_error")
 DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {
     "input": ("input",),
     "output": ("output",),
@@ -46,86 +43,87 @@ def make_guards(config: Config, model: FindMember) -> GuardrailPolicies:
     }
     first = next(iter(config.assistants), None)
     # Without an assistant called default the first one answers to that name, with its own guard.
-    if first in by_assistant and DEFAULT not in config.assistants:
-        by_assistant[DEFAULT] = by_assistant[first]
-    return GuardrailPolicies(guards_by_name.get(DEFAULT) or GuardrailPolicy(), by_assistant)
+    if first in by_assistant and DEFAULT_ASSISTANT not in config.assistants:
+        by_assistant[DEFAULT_ASSISTANT] = by_assistant[first]
+    return GuardrailPolicies(guards_by_name.get(DEFAULT_ASSISTANT) or GuardrailPolicy(), by_assistant)
 
 
 def make_guard(settings: GuardSettings, model: FindMember) -> GuardrailPolicy:
-    input_settings, output_settings = settings.input, settings.output
-    if wrong := next((one for one in output_settings.patterns if is_anchored(one)), None):
-        raise ConfigError(f"output.patterns: {wrong!r}: an answer is checked while it streams. Leave out ^ and $.")
+    if anchored := next(filter(is_anchored, settings.output.patterns), None):
+        raise ConfigError(f"output.patterns: {anchored!r}: an answer is checked while it streams. Leave out ^ and $.")
     topics = settings.topics
+    allowed_words = (word for name in settings.input.allow_topics for word in topics[name])
     return GuardrailPolicy(
-        input=TextRules(
-            deny=WordList(input_settings.deny),
-            topics=topic_words(topics, input_settings.deny_topics),
-            allow=WordList(
-                [*input_settings.allow, *(word for name in input_settings.allow_topics for word in topics[name])]
-            ),
-            patterns=compile_patterns("input.patterns", input_settings.patterns),
-            max_chars=input_settings.max_chars,
-            max_tokens=input_settings.max_tokens,
-            refused=expand_kinds(input_settings.refuse),
-            redacted=expand_kinds(input_settings.redact),
+        input=make_rules(
+            settings.input,
+            topics,
+            allow=WordList([*settings.input.allow, *allowed_words]),
+            patterns=compile_patterns("input.patterns", settings.input.patterns),
+            max_tokens=settings.input.max_tokens,
         ),
-        output=TextRules(
-            deny=WordList(output_settings.deny),
-            topics=topic_words(topics, output_settings.deny_topics),
-            patterns=compile_patterns("output.patterns", output_settings.patterns),
-            window=output_settings.window,
-            max_chars=output_settings.max_chars,
-            refused=expand_kinds(output_settings.refuse),
-            redacted=expand_kinds(output_settings.redact),
+        output=make_rules(
+            settings.output,
+            topics,
+            patterns=compile_patterns("output.patterns", settings.output.patterns),
+            window=settings.output.window,
         ),
         refusal=settings.refusal,
-        replacement=output_settings.replacement,
-        schema=check_schema(output_settings.schema),
+        replacement=settings.output.replacement,
+        schema=check_schema(settings.output.schema),
         untrusted=UntrustedResultRules(
             mark=settings.mark_untrusted,
             redacted=expand_kinds(settings.redact_results),
             confirm=settings.confirm_after_untrusted,
         ),
-        checks=(*make_judges(settings, model), *(make_check(*one, settings) for one in settings.validators.items())),
+        checks=(*make_judges(settings, model), *(make_check(*item, settings) for item in settings.validators.items())),
     )
 
 
-def topic_words(topics: Mapping[str, tuple[str, ...]], names: tuple[str, ...]) -> WordList:
-    """Return the names and words of the topics."""
-    return WordList([*names, *(word for name in names for word in topics[name])])
+def make_rules(
+    settings: InputSettings | OutputSettings, topics: Mapping[str, tuple[str, ...]], **rules: Any
+) -> TextRules:
+    """Make the rules of one direction: those that both have, and `rules`."""
+    return TextRules(
+        deny=WordList(settings.deny),
+        topics=WordList([word for name in settings.deny_topics for word in (name, *topics[name])]),
+        max_chars=settings.max_chars,
+        refused=expand_kinds(settings.refuse),
+        redacted=expand_kinds(settings.redact),
+        **rules,
+    )
 
 
-def compile_patterns(key: str, given: tuple[str, ...]) -> PatternList:
+def compile_patterns(key: str, patterns: tuple[str, ...]) -> PatternList:
     try:
-        return PatternList(given)
+        return PatternList(patterns)
     except ConfigError as error:
         raise ConfigError(f"{key}: {error.message}") from error
 
 
-def expand_kinds(given: tuple[str, ...]) -> tuple[str, ...]:
-    return DATA_KINDS if "all" in given else tuple(kind for kind in DATA_KINDS if kind in given)
+def expand_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(kind for kind in DATA_KINDS if "all" in kinds or kind in kinds)
 
 
-def check_schema(given: dict[str, Any]) -> dict[str, Any] | None:
-    if not given:
+def check_schema(schema: dict[str, Any]) -> dict[str, Any] | None:
+    if not schema:
         return None
     try:
-        get_validator(given)
+        get_validator(schema)
     except CallerError as error:
         raise ConfigError(f"output.schema: {error.message}") from error
-    return given
+    return schema
 
 
 def make_judges(settings: GuardSettings, model: FindMember) -> list[Check]:
     if not settings.judge:
         return []
-    given = settings.input
-    judging = model(settings.judge)
+    rules, topics = settings.input, settings.topics
+    member = model(settings.judge)
     judge = TopicJudge(
-        judging.model,
-        judging.info,
-        deny={name: settings.topics[name] for name in given.deny_topics},
-        allow={name: settings.topics[name] for name in given.allow_topics} | dict.fromkeys(given.allow, ()),
+        member.model,
+        member.info,
+        deny={name: topics[name] for name in rules.deny_topics},
+        allow={name: topics[name] for name in rules.allow_topics} | dict.fromkeys(rules.allow, ()),
         seconds=settings.judge_timeout,
         on_failure=settings.judge_failure,
     )
@@ -134,26 +132,14 @@ def make_judges(settings: GuardSettings, model: FindMember) -> list[Check]:
 
 def make_check(name: str, validator: ValidatorSettings, settings: GuardSettings) -> Check:
     directions = DIRECTIONS[validator.direction]
+    rules, seconds, on_failure = settings.input, validator.timeout, validator.on_failure
     if validator.url:
-        input_settings = settings.input
-        return RemoteCheck(
-            name,
-            validator.url,
-            key=validator.key,
-            topics=((*input_settings.allow_topics, *input_settings.allow), input_settings.deny_topics),
-            directions=directions,
-            seconds=validator.timeout,
-            on_failure=validator.on_failure,
-        )
+        topics = ((*rules.allow_topics, *rules.allow), rules.deny_topics)
+        return RemoteCheck(name, validator.url, directions, seconds, on_failure, key=validator.key, topics=topics)
     function: Any = import_object(validator.target)
     if not callable(function):
         raise ConfigError(f"validators.{name}: {validator.target} is a {type(function).__name__}, not a function.")
-    return FunctionCheck(
-        name, function, directions=directions, seconds=validator.timeout, on_failure=validator.on_failure
-    )
-
-
-HOOK_NAMES = ("on_before_request", "on_after_request", "on_error")
+    return FunctionCheck(name, function, directions, seconds, on_failure)
 
 
 def make_hooks(config: Config) -> Hooks:
@@ -170,5 +156,4 @@ def load_hook(config: Config, name: str) -> Callable[[Any], Any] | None:
         raise ConfigError(f"[hooks] in {config.path}: {name}: {error.message}") from error
     if not callable(hook):
         raise ConfigError(f"[hooks] in {config.path}: {name}: {target} is a {type(hook).__name__}, not a function.")
-    checked: Callable[[Any], Any] = hook
-    return checked
+    return cast(Callable[[Any], Any], hook)

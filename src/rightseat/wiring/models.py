@@ -12,8 +12,8 @@ from rightseat.engine.loop import Assistant
 from rightseat.errors import ConfigError
 from rightseat.middleware.model_wrappers import FallbackMember, FallbackModel, ModelLimits, ModelLoad, RateLimitedModel
 from rightseat.types.model import BoundModel, Model, ModelInfo
-from rightseat.wiring.choice import ModelChoice
-from rightseat.wiring.registry import EMPTY, LOCAL, make_model, split_spec
+from rightseat.wiring.default_model import ModelChoice
+from rightseat.wiring.families import EMPTY, LOCAL, make_model, split_spec
 
 # Model kinds that run on llama.cpp, and their options that are files.
 LLAMACPP_KINDS = (LOCAL, "llama-server")

@@ -1,6 +1,6 @@
-"""Plugin catalog from [[plugins]] and --plugins. A broken plugin never stops the others or the server.
+"""Plugins from [[plugins]] and --plugins, databases from [databases], and the assistants that use them.
 
-Plugins of assistants: all, those an assistant names, or a plugin as an assistant of its own.
+A broken plugin or database is left out and never stops the others or the server.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from rightseat.config.settings import Config, PluginSettings
+from rightseat.config.settings import Config, DatabaseSettings, PluginSettings
 from rightseat.engine.loop import Assistant
 from rightseat.errors import CallerError, ConfigError
 from rightseat.middleware.tracing import trace_tool
@@ -26,24 +27,58 @@ from rightseat.plugins.plugin import Plugin, Problem, make_tool_name
 from rightseat.plugins.python.run import PythonPolicy, make_script_tools
 from rightseat.plugins.search import Embed
 from rightseat.plugins.selection import ToolSelection
+from rightseat.runtime.runs import DEFAULT_ASSISTANT
 from rightseat.types.model import Embeds, Model, find_protocol
 from rightseat.types.tools import Tool
-from rightseat.wiring.databases import open_databases
+
+if TYPE_CHECKING:
+    from rightseat.plugins.sql.database import Database
 
 log = logging.getLogger(__name__)
 MAX_LOGGED = 5
 MB = 1 << 20
+# Context assumed for a local model without a configured one.
+LOCAL_CONTEXT = 4096
 
 
 def load_catalog(config: Config, previous: PluginCatalog | None = None, embed: Embed | None = None) -> PluginCatalog:
     """Load the configured plugins. A plugin unchanged since `previous` is not read again."""
     loaded_before = previous.loaded if previous else {}
-    loaded = []
     flows = FlowRegistry(databases=open_databases(config))
-    for folder, settings in plugin_folders(config).items():
-        if settings.enabled:
-            loaded.append(_load_plugin(folder, settings, loaded_before.get(folder.name), flows))
+    loaded = [
+        _load_plugin(folder, settings, loaded_before.get(folder.name), flows)
+        for folder, settings in plugin_folders(config).items()
+        if settings.enabled
+    ]
     return PluginCatalog(loaded, embed, previous, flows)
+
+
+def open_databases(config: Config) -> dict[str, Database]:
+    opened = {}
+    for name, settings in config.databases.items():
+        try:
+            opened[name] = open_configured_database(name, settings, config)
+        except ConfigError as error:
+            log.error("Database %s is left out: %s", name, error.message)
+    return opened
+
+
+def open_configured_database(name: str, settings: DatabaseSettings, config: Config) -> Database:
+    """Make a database without connecting; ConfigError if its URL is invalid or a package is missing."""
+    # SQLAlchemy and sqlglot are imported only where a database is configured.
+    from rightseat.plugins.sql.database import open_database
+    from rightseat.plugins.sql.query import QueryLimits
+
+    return open_database(
+        name,
+        settings.url.reveal(),
+        config.folder,
+        description=settings.description,
+        limits=QueryLimits(rows=settings.max_rows, bytes=settings.max_mb * MB, seconds=settings.timeout),
+        tables=settings.tables,
+        functions=settings.functions,
+        plugins=settings.plugins,
+    )
 
 
 def plugin_folders(config: Config) -> dict[Path, PluginSettings]:
@@ -70,18 +105,11 @@ def resolve_path(config: Config, settings: PluginSettings) -> Path:
 def _load_plugin(
     folder: Path, settings: PluginSettings, previous: LoadedPlugin | None, registry: FlowRegistry
 ) -> LoadedPlugin:
-    plugin = None
-    if (
-        previous is not None
-        and previous.plugin.folder == folder
-        and previous.file_stamps == plugin_stamp(previous.plugin)
-    ):
-        plugin = previous.plugin
-    fresh = plugin is None
-    plugin = plugin or read_plugin(folder)
-    seen = plugin_stamp(plugin)
+    unchanged = previous if previous and previous.plugin.folder == folder and not is_changed(previous) else None
+    plugin = unchanged.plugin if unchanged else read_plugin(folder)
+    stamps = plugin_stamp(plugin)
     tools, problems = make_script_tools(plugin, make_python_policy(settings))
-    if fresh or problems:
+    if problems or not unchanged:
         _log_problems(plugin, problems)
     try:
         calls = make_operation_tools(plugin, make_policy(settings))
@@ -92,7 +120,7 @@ def _load_plugin(
     calls, tools = tuple(map(trace_tool, calls)), tuple(map(trace_tool, tools))
     fingerprint = plugin_fingerprint(plugin, settings)
     flows = registry.add(make_plugin_flows(plugin, calls, tools, fingerprint, settings))
-    return LoadedPlugin(plugin, (*calls, *tools, *map(trace_tool, flows)), fingerprint, seen)
+    return LoadedPlugin(plugin, (*calls, *tools, *map(trace_tool, flows)), fingerprint, stamps)
 
 
 def make_plugin_flows(
@@ -168,15 +196,20 @@ def watched_paths(plugin: Plugin) -> tuple[Path, ...]:
 def all_watched_paths(config: Config, catalog: PluginCatalog | None) -> tuple[Path, ...]:
     """Return every path whose change alters or adds a plugin."""
     roots = [resolve_path(config, settings) for settings in config.plugins if settings.enabled]
-    plugins = [path for one in (catalog.loaded.values() if catalog else ()) for path in watched_paths(one.plugin)]
+    loaded = catalog.loaded.values() if catalog else ()
+    plugins = [path for entry in loaded for path in watched_paths(entry.plugin)]
     # Folders that may become plugins later.
     others = [path for place in roots if place.is_dir() for path in sorted(place.iterdir()) if path.is_dir()]
     return tuple(dict.fromkeys((*roots, *others, *plugins)))
 
 
-def has_changed(catalog: PluginCatalog | None) -> bool:
+def is_changed(loaded: LoadedPlugin) -> bool:
     """Tell whether a plugin has changed since it was read."""
-    return catalog is not None and any(one.file_stamps != plugin_stamp(one.plugin) for one in catalog.loaded.values())
+    return loaded.file_stamps != plugin_stamp(loaded.plugin)
+
+
+def has_changed(catalog: PluginCatalog | None) -> bool:
+    return catalog is not None and any(map(is_changed, catalog.loaded.values()))
 
 
 def _log_problems(plugin: Plugin, more: list[Problem]) -> None:
@@ -185,19 +218,8 @@ def _log_problems(plugin: Plugin, more: list[Problem]) -> None:
     for problem in errors[:MAX_LOGGED]:
         log.error("Plugin %s: %s", plugin.id, problem)
     if len(errors) > MAX_LOGGED:
-        log.error(
-            "Plugin %s: and %d more. See: rightseat plugins check %s",
-            plugin.id,
-            len(errors) - MAX_LOGGED,
-            plugin.folder,
-        )
-
-
-assistants_log = logging.getLogger(__name__)
-DEFAULT_ASSISTANT = "default"
-
-# Context assumed for a local model without a configured one.
-LOCAL_CONTEXT = 4096
+        more_errors = len(errors) - MAX_LOGGED
+        log.error("Plugin %s: and %d more. See: rightseat plugins check %s", plugin.id, more_errors, plugin.folder)
 
 
 def make_embedder(config: Config, get: Callable[[str], Model]) -> Embed | None:
@@ -214,27 +236,24 @@ def attach_plugins(
     assistants: Mapping[str, Assistant], catalog: PluginCatalog, config: Config, is_local: Callable[[Model], bool]
 ) -> dict[str, Assistant]:
     """Attach plugins to assistants and add the plugins that are assistants themselves."""
-    attached = {name: _attach_own_plugins(one, catalog, config, is_local) for name, one in assistants.items()}
+    attached = {
+        name: _attach_own_plugins(assistant, catalog, config, is_local) for name, assistant in assistants.items()
+    }
     return attached | _plugin_assistants(attached, catalog, config, is_local)
 
 
 def _attach_own_plugins(
     assistant: Assistant, catalog: PluginCatalog, config: Config, is_local: Callable[[Model], bool]
 ) -> Assistant:
-    settings = config.assistants.get(assistant.name)
-    if config.assistants and settings is None and assistant.name != DEFAULT_ASSISTANT:
-        return assistant  # a plain model, addressed by its name
-    # Without a table of its own the default assistant is the first one.
-    name = assistant.name if settings else next(iter(config.assistants), "")
-    settings = config.assistants.get(name)
-    own_plugins = settings.plugins if settings else None
-    if own_plugins is None:
-        return _with_catalog(assistant, catalog, config, is_local)
-    if not own_plugins:
+    settings = config.find_assistant(assistant.name)
+    if settings is None or settings.plugins == ():
         return assistant
+    if settings.plugins is None:
+        return _with_catalog(assistant, catalog, config, is_local)
     try:
-        return _with_catalog(assistant, catalog.make_subset(own_plugins), config, is_local)
+        return _with_catalog(assistant, catalog.make_subset(settings.plugins), config, is_local)
     except CallerError as error:
+        name = assistant.name if assistant.name in config.assistants else next(iter(config.assistants))
         raise ConfigError(f"[assistants.{name}] in {config.path}: {error.message}") from None
 
 
@@ -245,7 +264,7 @@ def _with_catalog(
         return assistant
     for tool in assistant.tools:
         if tool.name in catalog.by_name:
-            assistants_log.warning("%s: its own tool %s hides a plugin's of that name.", assistant.name, tool.name)
+            log.warning("%s: its own tool %s hides a plugin's of that name.", assistant.name, tool.name)
     # API results must fit a local model's context.
     context = assistant.context or (LOCAL_CONTEXT if is_local(assistant.model) else None)
     selection = ToolSelection(catalog, max_tools=config.tools.shown, context=context)
@@ -263,7 +282,7 @@ def _plugin_assistants(
         if not settings.appears or loaded is None:
             continue
         if folder.name in assistants:
-            assistants_log.error("Plugin %s does not appear: there is an assistant of that name.", folder.name)
+            log.error("Plugin %s does not appear: there is an assistant of that name.", folder.name)
             continue
         plugin = loaded.plugin
         assistant = replace(

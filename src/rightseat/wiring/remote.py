@@ -1,11 +1,8 @@
-"""MCP servers from [mcp.NAME], and the assistants that may use them.
-
-Agent sources from [agents.NAME].
-"""
+"""MCP servers from [mcp.NAME], agent sources from [agents.NAME], and the assistants that may use them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +13,12 @@ from rightseat.errors import ConfigError
 from rightseat.types.agents import AgentSource
 from rightseat.types.text import closest_match
 from rightseat.types.tools import Toolset
-from rightseat.wiring.registry import find, reveal_secrets
+from rightseat.wiring.families import find, reveal_secrets
 
 if TYPE_CHECKING:
     from rightseat.mcp.tool_sources import McpServers
 
-
-DEFAULT_ASSISTANT = "default"
+COPILOTKIT_KIND = "copilotkit"
 
 
 def make_mcp_servers(config: Config, previous: McpServers | None = None) -> McpServers | None:
@@ -55,9 +51,8 @@ def make_mcp_servers(config: Config, previous: McpServers | None = None) -> McpS
             tools=settings.tools,
         )
 
-    allowed = config.server.mcp_allow
-    visitors = RequestMcpToolSource(allowed) if allowed else None
-    return McpServers((make_server(name, one) for name, one in config.mcp.items()), visitors, previous)
+    request_source = RequestMcpToolSource(config.server.mcp_allow) if config.server.mcp_allow else None
+    return McpServers((make_server(*item) for item in config.mcp.items()), request_source, previous)
 
 
 def attach_mcp_servers(
@@ -67,16 +62,15 @@ def attach_mcp_servers(
     servers = make_mcp_servers(config, previous)
     if servers is None:
         return assistants, None
-    return {name: _attach_allowed_servers(one, servers, config) for name, one in assistants.items()}, servers
+    attached = {name: _attach_allowed_servers(assistant, servers, config) for name, assistant in assistants.items()}
+    return attached, servers
 
 
 def _attach_allowed_servers(assistant: Assistant, servers: McpServers, config: Config) -> Assistant:
-    settings = config.assistants.get(assistant.name)
-    if config.assistants and settings is None:
-        if assistant.name != DEFAULT_ASSISTANT:
-            return assistant  # a plain model, addressed by its name
-        settings = next(iter(config.assistants.values()))
-    allowed = settings.mcp if settings else None
+    settings = config.find_assistant(assistant.name)
+    if settings is None:
+        return assistant
+    allowed = settings.mcp
     for name in allowed or ():
         if name not in servers.connections:
             near = closest_match(name, servers.connections)
@@ -88,12 +82,7 @@ def _attach_allowed_servers(assistant: Assistant, servers: McpServers, config: C
         tool_sources.append(servers.select(allowed))
     if servers.request_source is not None:
         tool_sources.append(servers.request_source)
-    if not tool_sources:
-        return assistant
-    return replace(assistant, toolset=tool_sources[0] if len(tool_sources) == 1 else CombinedToolset(tool_sources))
-
-
-COPILOTKIT_KIND = "copilotkit"
+    return replace(assistant, toolset=combine_toolsets(tool_sources)) if tool_sources else assistant
 
 
 def attach_remote_actions(
@@ -104,9 +93,15 @@ def attach_remote_actions(
         return dict(assistants)
     actions = RemoteActions(sources)
     return {
-        name: replace(one, toolset=CombinedToolset([one.toolset, actions]) if one.toolset else actions)
-        for name, one in assistants.items()
+        name: replace(
+            assistant, toolset=combine_toolsets([assistant.toolset, actions] if assistant.toolset else [actions])
+        )
+        for name, assistant in assistants.items()
     }
+
+
+def combine_toolsets(toolsets: list[Toolset]) -> Toolset:
+    return toolsets[0] if len(toolsets) == 1 else CombinedToolset(toolsets)
 
 
 def make_agent_sources(config: Config) -> Iterator[AgentSource]:
@@ -124,6 +119,5 @@ def make_agent_sources(config: Config) -> Iterator[AgentSource]:
 
 def make_agent_source(name: str, settings: AgentSettings) -> AgentSource:
     display_options = {key: value for key in ("title", "description") if (value := getattr(settings, key))}
-    options: dict[str, Any] = reveal_secrets(settings.options) | display_options
-    agent_source: AgentSource = find("agents", settings.kind)(name, options)
-    return agent_source
+    make_source: Callable[[str, dict[str, Any]], AgentSource] = find("agents", settings.kind)
+    return make_source(name, reveal_secrets(settings.options) | display_options)

@@ -24,9 +24,10 @@ from rightseat.middleware.model_wrappers import FallbackModel, WrapModel
 from rightseat.middleware.quota import BilledModel, Quotas, UsageTracker, enforce_quotas
 from rightseat.middleware.recording import RecordingMode, record_runs
 from rightseat.middleware.tracing import TracedModel, Tracing, trace_tool
-from rightseat.runtime.directory import HandoffTools, ResponderDirectory
+from rightseat.runtime.responders import HandoffTools, ResponderDirectory
 from rightseat.runtime.incidents import Environment
 from rightseat.runtime.metrics import Metrics
+from rightseat.runtime.responders import HandoffTools, ResponderRegistry
 from rightseat.runtime.runs import DEFAULT_ASSISTANT, RunSupervisor, RuntimeLimits
 from rightseat.runtime.threads import ThreadRuns
 from rightseat.stores.memory import MemoryStore
@@ -49,8 +50,8 @@ from rightseat.types.streams import closing
 from rightseat.types.threads import ThreadStore
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Owner, Turn
-from rightseat.wiring.answer import Answer, AnswerValues, make_answer, make_turn
-from rightseat.wiring.registry import make_model, split_spec
+from rightseat.wiring.ask import Answer, AnswerValues, make_answer, make_turn
+from rightseat.wiring.families import make_model, split_spec
 
 if TYPE_CHECKING:
     from rightseat.mcp.tool_sources import McpServers
@@ -127,7 +128,7 @@ class Runtime:
         self.assistants: Mapping[str, Assistant] = {assistant.name: assistant for assistant in listed}
         self.agents: Mapping[str, Responder] = agents or {}
         self.agent_sources = tuple(agent_sources)
-        self.responders = self._make_directory([*self._run_layers(), *layers])
+        self.responders = self._make_responders([*self._run_layers(), *layers])
         self.runs = RunSupervisor(
             lambda turn: self.get_responder(turn.assistant)(turn),
             limits=limits,
@@ -143,7 +144,7 @@ class Runtime:
         self._start_lock = asyncio.Lock()
         self.is_started = self.is_closed = False
 
-    def _make_directory(self, layers: Iterable[Layer]) -> ResponderDirectory:
+    def _make_responders(self, layers: Iterable[Layer]) -> ResponderRegistry:
         handoff_tools = HandoffTools()
         remote = (agent for source in self.agent_sources for agent in source.agents.values())
         descriptions = {agent.name: agent.description for agent in remote}
@@ -154,10 +155,10 @@ class Runtime:
         }
         # A flow that is not described as an assistant is found by its name, and not listed.
         hidden = self.flows.keys() - self.assistants.keys() - self.agents.keys()
-        handoff_tools.directory = ResponderDirectory(
+        handoff_tools.responders = ResponderRegistry(
             responders | {**self.flows, **self.agents}, hidden, self.agent_sources, layers
         )
-        return handoff_tools.directory
+        return handoff_tools.responders
 
     def _run_layers(self) -> Iterator[Layer]:
         """Yield the layers inside a run, outermost first."""

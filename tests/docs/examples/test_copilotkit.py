@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.config.read import load_config
+from rightseat.config.load import load_config
 from rightseat.wiring.from_config import build_runtime
 
 ROOT = Path(__file__).parents[3]

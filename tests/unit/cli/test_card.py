@@ -8,8 +8,8 @@ import pytest
 from rightseat.cli.serve import list_startup_rows, print_startup
 from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings, Config, JwtSettings, ModelSettings
-from rightseat.wiring.choice import choose_model
-from rightseat.wiring.registry import load_all
+from rightseat.wiring.default_model import choose_model
+from rightseat.wiring.families import load_all
 
 BASE = "http://127.0.0.1:1234"
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from rightseat.cli.doctor import check_port, parse_secret, print_lines, run_doctor, stream_checks
-from rightseat.config.read import load_config
+from rightseat.config.load import load_config
 from rightseat.config.secret import Secret
 from rightseat.config.settings import Config, ServerSettings
 from rightseat.doctor import setup

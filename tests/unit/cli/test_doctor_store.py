@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rightseat.cli.doctor import stream_config_checks
-from rightseat.config.read import load_config
+from rightseat.config.load import load_config
 from rightseat.config.settings import Config, StoreSettings
 from rightseat.doctor.result import CheckResult
 from rightseat.doctor.setup import check_store

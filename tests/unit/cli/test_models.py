@@ -17,7 +17,7 @@ from rightseat.config.settings import AssistantSettings, Config, ModelSettings
 from rightseat.errors import NotFound
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.weights import EMBEDDED, Weights, WeightsError
-from rightseat.wiring import choice
+from rightseat.wiring import default_model
 
 ENV = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 Pull = Callable[..., Path]
@@ -103,8 +103,11 @@ LOCAL = ModelSettings(spec="local")
     ],
 )
 def test_who_wants_the_embedded_model(config: Config, wanted: bool, named: bool) -> None:
-    assert (choice.is_needed(config, {}), choice.is_requested(config)) == (wanted, named)
-    assert not choice.is_needed(Config(), {"OPENAI_API_KEY": "k"})
+    assert (default_model.needs_embedded_model(config, {}), default_model.requests_embedded_model(config)) == (
+        wanted,
+        named,
+    )
+    assert not default_model.needs_embedded_model(Config(), {"OPENAI_API_KEY": "k"})
 
 
 @pytest.mark.demand("llamacpp.local_default_serve_embedded")

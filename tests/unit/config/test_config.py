@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.config.read import load_config
+from rightseat.config.load import load_config
 from rightseat.config.settings import Config
 from rightseat.errors import ConfigError
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.config.read import load_config
+from rightseat.config.load import load_config
 from rightseat.errors import ConfigError
 from rightseat.types.messages import text_message
 from rightseat.types.streams import closing

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rightseat.config.read import load_config
+from rightseat.config.load import load_config
 from rightseat.errors import RightseatError
 from rightseat.http.endpoint import Door, Host, Request, Route, make_reply
 from rightseat.http.reply import Reply, ResponseStart

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rightseat import Assistant, Owner, Runtime, Turn, text_message
-from rightseat.config.read import load_config
+from rightseat.config.load import load_config
 from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings
 from rightseat.errors import ConfigError, UpstreamRefused

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from rightseat import Runtime, Turn, text_message, tool
-from rightseat.config.read import load_config
+from rightseat.config.load import load_config
 from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings, ServerSettings
 from rightseat.errors import UpstreamBusy

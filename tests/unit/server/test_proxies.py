@@ -10,8 +10,8 @@ from rightseat.config.settings import AuthSettings, Config, ServerSettings
 from rightseat.errors import ConfigError
 from rightseat.http.auth import Authenticator
 from rightseat.http.security import OriginalRequest, TrustedProxies
-from rightseat.wiring.choice import ModelChoice
-from rightseat.wiring.registry import load_all
+from rightseat.wiring.default_model import ModelChoice
+from rightseat.wiring.families import load_all
 from tests.kit.app_server import FakeModel, reply_text, serve_runtime
 from tests.kit.client import RawHttpClient, ResponseHead, build_raw_request
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from rightseat import Runtime
-from rightseat.config.read import load_config
+from rightseat.config.load import load_config
 from rightseat.config.settings import Config
 from rightseat.errors import ConfigError
 from rightseat.types.events import Event, RunFailed, TextDelta
 from rightseat.types.messages import ImageMessagePart, Message
-from rightseat.wiring.choice import choose_model
+from rightseat.wiring.default_model import choose_model
 from rightseat.wiring.from_config import build_runtime
 from tests.kit import answers, faults
 from tests.kit.upstream import FakeUpstream

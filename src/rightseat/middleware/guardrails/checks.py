@@ -1,15 +1,12 @@
-"""Checks by an operator's function or by an HTTP service.
-
-Topic check by a model, which answers yes or no for each topic.
-"""
+"""Checks by an operator's function, by an HTTP service, or by a model that answers yes or no for each topic."""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from copy import copy
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +21,7 @@ from rightseat.errors import UpstreamError
 from rightseat.http.client import HttpClient, format_request_head
 from rightseat.middleware.guardrails.rules import (
     UNCHECKED,
+    Check,
     Direction,
     FailureMode,
     Refuse,
@@ -31,6 +29,7 @@ from rightseat.middleware.guardrails.rules import (
     Verdict,
     format_refusal,
 )
+from rightseat.middleware.hooks import call_function
 from rightseat.middleware.model_wrappers import WrapModel
 from rightseat.tools.function import ToolThreadRunner
 from rightseat.types.model import ModelInfo, ModelLike, adapt_model
@@ -42,6 +41,10 @@ MAX_REASON = 500
 DEFAULT_SECONDS = 5.0
 Validator = Callable[[str, Direction, Turn], Verdict | Awaitable[Verdict]]
 KEY_HEADER = "X-CopilotCloud-Public-API-Key"
+TopicWords = Mapping[str, tuple[str, ...]]
+MAX_SHOWN_CHARS = 8000
+"""Characters of a message that the model sees: its beginning and its end."""
+PROMPT_FILE = Path(__file__).with_name("judge.txt")
 
 
 def handle_check_failure(name: str, on_failure: FailureMode, why: str) -> Verdict:
@@ -49,31 +52,21 @@ def handle_check_failure(name: str, on_failure: FailureMode, why: str) -> Verdic
     return UNCHECKED if on_failure == "refuse" else None
 
 
-class FunctionCheck:
+@dataclass(eq=False)
+class FunctionCheck(Check):
     """A check by a function `(text, direction, turn)` that returns None, Refuse or Replace. A plain function
     runs in a thread."""
 
-    topical = False
-
-    def __init__(
-        self,
-        name: str,
-        validator: Validator,
-        *,
-        directions: tuple[Direction, ...] = ("input",),
-        seconds: float = DEFAULT_SECONDS,
-        on_failure: FailureMode = "refuse",
-    ) -> None:
-        self.name = name
-        self.validator = validator
-        self.directions = directions
-        self.seconds = seconds
-        self.on_failure = on_failure
-        self.threads = ToolThreadRunner()
+    name: str
+    validator: Validator
+    directions: tuple[Direction, ...] = ("input",)
+    seconds: float = DEFAULT_SECONDS
+    on_failure: FailureMode = "refuse"
+    threads: ToolThreadRunner = field(default_factory=ToolThreadRunner, init=False)
 
     async def verdict(self, text: str, direction: Direction, turn: Turn) -> Verdict:
         # A task, so that any exception of the function can be handled.
-        task = asyncio.ensure_future(self.call_validator(text, direction, turn))
+        task = asyncio.ensure_future(call_function(self.threads, self.validator, text, direction, turn))
         try:
             done, _ = await asyncio.wait([task], timeout=self.seconds)
         finally:
@@ -88,15 +81,6 @@ class FunctionCheck:
             return result
         return handle_check_failure(self.name, self.on_failure, f"it gave a {type(result).__name__}")
 
-    async def call_validator(self, text: str, direction: Direction, turn: Turn) -> Any:
-        if inspect.iscoroutinefunction(self.validator):
-            return await self.validator(text, direction, turn)
-        result = await self.threads.run(lambda: self.validator(text, direction, turn))
-        return await result if inspect.isawaitable(result) else result
-
-    async def close(self) -> None:
-        """Do nothing: there are no resources."""
-
 
 class ValidationResponse(Struct):
     """Response of CopilotKit cloud's validation service."""
@@ -105,31 +89,23 @@ class ValidationResponse(Struct):
     reason: str | None = None
 
 
-class RemoteCheck:
+@dataclass(eq=False)
+class RemoteCheck(Check):
     """A check by a service with CopilotKit cloud's contract: POST text and topics to `/guardrails/validate`;
-    the response is `allowed`, or `denied` with a reason."""
+    the response is `allowed`, or `denied` with a reason. `topics` are the valid and the invalid ones."""
 
+    name: str
+    url: str
+    directions: tuple[Direction, ...] = ("input",)
+    seconds: float = DEFAULT_SECONDS
+    on_failure: FailureMode = "refuse"
+    key: Secret | None = None
+    topics: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     topical = True
 
-    def __init__(
-        self,
-        name: str,
-        url: str,
-        *,
-        key: Secret | None = None,
-        topics: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
-        directions: tuple[Direction, ...] = ("input",),
-        seconds: float = DEFAULT_SECONDS,
-        on_failure: FailureMode = "refuse",
-    ) -> None:
-        self.name = name
-        self.url = URL(url)
-        self.key = key
-        self.valid_topics, self.invalid_topics = topics
-        self.directions = directions
-        self.seconds = seconds
-        self.on_failure = on_failure
-        self.client = HttpClient(self.url, connect_timeout=seconds)
+    def __post_init__(self) -> None:
+        self.address = URL(self.url)
+        self.client = HttpClient(self.address, connect_timeout=self.seconds)
 
     async def verdict(self, text: str, direction: Direction, turn: Turn) -> Verdict:
         try:
@@ -145,22 +121,22 @@ class RemoteCheck:
         history = [m for m in turn.messages if m.role in ("user", "assistant") and m.text]
         if direction == "input" and history and history[-1].text == text:
             history = history[:-1]
-        return msgspec.json.encode(
-            {
-                "input": text,
-                "direction": direction,
-                "validTopics": [*self.valid_topics, *turn.topics.allow],
-                "invalidTopics": [*self.invalid_topics, *turn.topics.deny],
-                "messages": [{"role": m.role, "content": m.text} for m in history],
-            }
-        )
+        valid_topics, invalid_topics = self.topics
+        body = {
+            "input": text,
+            "direction": direction,
+            "validTopics": [*valid_topics, *turn.topics.allow],
+            "invalidTopics": [*invalid_topics, *turn.topics.deny],
+            "messages": [{"role": m.role, "content": m.text} for m in history],
+        }
+        return msgspec.json.encode(body)
 
     async def post(self, body: bytes) -> ValidationResponse | None:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self.key is not None:
             headers[KEY_HEADER] = self.key.reveal()
         deadline = asyncio.get_running_loop().time() + self.seconds
-        response = await self.client.send(format_request_head("POST", self.url, headers), body, deadline)
+        response = await self.client.send(format_request_head("POST", self.address, headers), body, deadline)
         try:
             await response.wait_for_head()
             if response.status != 200:
@@ -173,19 +149,10 @@ class RemoteCheck:
         self.client.close()
 
 
-TopicWords = Mapping[str, tuple[str, ...]]
-MAX_SHOWN_CHARS = 8000
-"""Characters of a message that the model sees: its beginning and its end."""
-
-
-PROMPT_FILE = Path(__file__).with_name("judge.txt")
-
-
-class TopicJudge:
+class TopicJudge(Check):
     """A check by a judge model. `deny` and `allow` are topics by name, each with example words."""
 
     topical = True
-    directions: tuple[Direction, ...] = ("input",)
 
     def __init__(
         self,
@@ -199,8 +166,7 @@ class TopicJudge:
     ) -> None:
         self.model = adapt_model(model)
         self.info = info
-        self.deny = dict(deny)
-        self.allow = dict(allow)
+        self.deny, self.allow = deny, allow
         self.seconds = seconds
         self.on_failure = on_failure
 
@@ -211,11 +177,10 @@ class TopicJudge:
         topics = {**deny, **allow[0], **allow[1]}
         if not topics:
             return None
+        question, schema = build_question(topics, text), build_answer_schema(topics)
         try:
             async with asyncio.timeout(self.seconds):
-                answers = await generate_structured(
-                    self.model, build_question(topics, text), build_answer_schema(topics)
-                )
+                answers = await generate_structured(self.model, question, schema)
         except (UpstreamError, TimeoutError) as error:
             return handle_check_failure("judge", self.on_failure, type(error).__name__)
         if any(answers[name] for name in deny):
@@ -246,11 +211,10 @@ def make_topics(names: Iterable[str]) -> TopicWords:
 
 def build_question(topics: TopicWords, text: str) -> str:
     lines = (f"- {name}" + (f" (such as: {', '.join(words)})" if words else "") for name, words in topics.items())
-    shown = (
-        text if len(text) <= MAX_SHOWN_CHARS else f"{text[: MAX_SHOWN_CHARS // 2]}\n…\n{text[-MAX_SHOWN_CHARS // 2 :]}"
-    )
+    if len(text) > MAX_SHOWN_CHARS:
+        text = f"{text[: MAX_SHOWN_CHARS // 2]}\n…\n{text[-MAX_SHOWN_CHARS // 2 :]}"
     # As JSON, so that the message cannot fake its own end.
-    return load_prompt().format(topics="\n".join(lines), message=msgspec.json.encode(shown).decode())
+    return load_prompt().format(topics="\n".join(lines), message=msgspec.json.encode(text).decode())
 
 
 def build_answer_schema(topics: TopicWords) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from rightseat.errors import GuardrailRefused
-from rightseat.middleware.guardrails.matchers import WordList
-from rightseat.middleware.guardrails.rules import UNCHECKED, GuardrailPolicy, Refuse, Replace, TextRules
+from rightseat.middleware.guardrails.matchers import RuleViolation, WordList
+from rightseat.middleware.guardrails.rules import GuardrailPolicy, TextRules, apply_checks
 from rightseat.types.messages import Message, MessagePart, TextMessagePart, text_message
 from rightseat.types.model import Model, Tokenizes, find_protocol
 from rightseat.types.text import estimate_tokens
@@ -20,8 +20,6 @@ ModelLookup = Callable[[str | None], Model | None]
 """Returns the model of an assistant, or None."""
 REMOVED = "[removed: not allowed here]"
 """Replaces earlier messages that were refused, because clients post them again with every turn."""
-
-
 MAX_CHECKED = 8
 """Unanswered messages that checks see; older ones are removed."""
 
@@ -172,17 +170,7 @@ async def check_text(guard: GuardrailPolicy, turn: Turn, text: str, find_model: 
         and await count_tokens(text, find_model(turn.assistant)) > max_tokens
     ):
         raise make_refusal(guard, "tokens")
-    for check in guard.checks:
-        if "input" not in check.directions:
-            continue
-        match await check.verdict(text, "input", turn):
-            case Refuse() as refusal:
-                if refusal is UNCHECKED:
-                    raise make_refusal(guard, "unchecked")
-                kind = "topic" if check.topical else "validator"
-                raise make_refusal(guard, kind, refusal.reason)
-            case Replace(changed):
-                text = changed
-            case None:
-                pass
-    return text
+    try:
+        return await apply_checks(guard.checks, text, "input", turn)
+    except RuleViolation as violation:
+        raise make_refusal(guard, violation.kind, violation.reason) from None

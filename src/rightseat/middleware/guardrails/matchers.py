@@ -1,11 +1,8 @@
-"""Folding of characters to comparable symbols: without case, width or invisible characters, with word edges.
+"""Words and regular expressions, matched in whole and in streamed texts in linear time.
 
-Word matching in streamed texts by an Aho-Corasick automaton over folded symbols. Regular expressions matched in
-linear time, by the engine of jsonschema_rs.
-
-Each character is folded alone, so that a text gives the same symbols however it is chunked. A word edge is
-where letters and digits begin or end. Scripts written without spaces have no edges: their words match
-anywhere.
+Words are compared as folded symbols: without case, width or invisible characters, with word edges where letters
+and digits begin or end. Each character is folded alone, so that a text gives the same symbols however it is
+chunked. Scripts written without spaces have no edges: their words match anywhere.
 """
 
 from __future__ import annotations
@@ -15,6 +12,7 @@ import string
 import unicodedata
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
@@ -24,10 +22,7 @@ from rightseat.errors import ConfigError
 
 WORD_EDGE = "\x00"
 """Symbol between word and non-word characters. No text contains it: control characters are removed."""
-
-
 SPACE = " "
-
 UNSPACED_RANGES = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Burmese
@@ -39,9 +34,19 @@ UNSPACED_RANGES = (
     (0xF900, 0xFAFF),
     (0x20000, 0x3FFFF),
 )
-
 INVISIBLE_CATEGORIES = ("Cf", "Cc", "Cn", "Co", "Cs")
 """Unicode categories of invisible characters, such as soft hyphen and zero-width space."""
+VARIATION_SELECTOR = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+PLAIN_SYMBOLS = {char: char.lower() for char in string.ascii_letters + string.digits}
+"""Word characters that fold to a single symbol."""
+MAX_GAP = 64
+"""Invisible or white-space characters allowed between two symbols of one word."""
+MAX_BYTES = 1 << 20
+WINDOW = 200
+"""Characters of a stream that are matched at once; a longer match may be missed."""
+_LINEAR = jsonschema_rs.RegexOptions(size_limit=MAX_BYTES, dfa_size_limit=MAX_BYTES)
+_ANCHORS = re.compile(r"^\^|(?<!\\)(?:\\\\)*\$$")
+_NON_WORD = re.compile(r"\W")
 
 
 @lru_cache(maxsize=1 << 14)
@@ -49,15 +54,10 @@ def fold_char(char: str) -> str:
     """Return the symbols of one character: none if it is invisible, SPACE for white space."""
     if char.isspace():
         return SPACE
-    if unicodedata.category(char) in INVISIBLE_CATEGORIES or is_variation_selector(char):
+    if unicodedata.category(char) in INVISIBLE_CATEGORIES or VARIATION_SELECTOR.match(char):
         return ""
     # Normalize twice: case folding may produce compatibility characters.
     return unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", char).casefold())
-
-
-def is_variation_selector(char: str) -> bool:
-    """Whether the character is an (invisible) variation selector."""
-    return "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
 
 
 @lru_cache(maxsize=1 << 14)
@@ -87,14 +87,6 @@ def fold_text(text: str) -> str:
     return "".join(parts) + (WORD_EDGE if before else "")
 
 
-PLAIN_SYMBOLS = {char: char.lower() for char in string.ascii_letters + string.digits}
-"""Word characters that fold to a single symbol."""
-
-
-MAX_GAP = 64
-"""Invisible or white-space characters allowed between two symbols of one word."""
-
-
 class TextScan(Protocol):
     """A scan of one streamed text, which raises RuleViolation."""
 
@@ -108,16 +100,17 @@ class TextScan(Protocol):
 
 
 class RuleViolation(Exception):
-    """A violated rule. `start` is the offset in the text, None if unknown."""
+    """A violated rule. `start` is the offset in the text, None if unknown; `reason` is that of a check."""
 
-    def __init__(self, kind: str, start: int | None = None) -> None:
+    def __init__(self, kind: str, start: int | None = None, reason: str = "") -> None:
         super().__init__(kind)
         self.kind = kind
         self.start = start
+        self.reason = reason
 
 
 class WordList:
-    """Words and phrases compiled to an automaton."""
+    """Words and phrases compiled to an Aho-Corasick automaton over folded symbols."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self.transitions: list[dict[str, int]] = [{}]
@@ -125,7 +118,7 @@ class WordList:
         self.depth = [0]
         self.match_length = [0]
         """Symbols of the longest word that ends in a state, or 0."""
-        self.entries = sorted({found for word in words if (found := fold_text(word))})
+        self.entries = sorted({symbols for word in words if (symbols := fold_text(word))})
         self.bare_entries = [word.replace(WORD_EDGE, "").replace(SPACE, "") for word in self.entries]
         for word in self.entries:
             self.add_word(word)
@@ -163,12 +156,11 @@ class WordList:
             state = self.failure_links[state]
         return self.transitions[state][symbol]
 
-    def make_scan(self, kind: str) -> WordScan:
-        return WordScan(self, kind)
-
     def matches(self, text: str) -> bool:
         """Whether a whole text contains one of the words."""
-        if not self.entries or not self.may_match(text):
+        # Cheap pre-check: whether the letters of any word occur in sequence.
+        letters = fold_letters(text) if self.entries else ""
+        if not any(word in letters for word in self.bare_entries):
             return False
         try:
             scan = WordScan(self, "")
@@ -177,11 +169,6 @@ class WordList:
         except RuleViolation:
             return True
         return False
-
-    def may_match(self, text: str) -> bool:
-        """Cheap pre-check: whether the letters of any word occur in sequence."""
-        plain = fold_letters(text)
-        return any(word in plain for word in self.bare_entries)
 
 
 class WordScan:
@@ -245,16 +232,6 @@ class WordScan:
             self.advance(WORD_EDGE)
 
 
-MAX_BYTES = 1 << 20
-WINDOW = 200
-"""Characters of a stream that are matched at once; a longer match may be missed."""
-
-
-_LINEAR = jsonschema_rs.RegexOptions(size_limit=MAX_BYTES, dfa_size_limit=MAX_BYTES)
-_ANCHORS = re.compile(r"^\^|(?<!\\)(?:\\\\)*\$$")
-_NON_WORD = re.compile(r"\W")
-
-
 class PatternList:
     """Denied expressions, without look-around and back references."""
 
@@ -267,9 +244,6 @@ class PatternList:
 
     def matches(self, text: str) -> bool:
         return any(check.is_valid(text) for check in self.checks)
-
-    def make_scan(self, kind: str, window: int = WINDOW) -> PatternScan:
-        return PatternScan(self, kind, window)
 
 
 def compile_pattern(pattern: str) -> jsonschema_rs.Draft202012Validator:
@@ -288,23 +262,23 @@ def is_anchored(pattern: str) -> bool:
     return _ANCHORS.search(pattern) is not None
 
 
+@dataclass
 class PatternScan:
     """Scan of one streamed text. The last `window` characters are held back; the text before is kept from the
     beginning of a word, so that a cut is not taken for a word edge."""
 
-    def __init__(self, patterns: PatternList, kind: str, window: int) -> None:
-        self.patterns = patterns
-        self.kind = kind
-        self.window = window
-        self.text = ""
+    patterns: PatternList
+    kind: str
+    window: int
+    text: str = ""
 
     def feed(self, text: str) -> int:
         self.text += text
-        found = self.patterns.matches(self.text)
+        matches = self.patterns.matches(self.text)
         # A match is certain if it holds whether or not the word continues.
-        if found and all(self.patterns.matches(self.text + after) for after in "_ "):
+        if matches and all(self.patterns.matches(self.text + after) for after in "_ "):
             raise RuleViolation(self.kind)
-        held = min(len(self.text), self.window - (not found))
+        held = min(len(self.text), self.window - (not matches))
         beyond = len(self.text) - 2 * self.window
         if beyond > 0:
             cut = _NON_WORD.search(self.text, beyond, len(self.text) - held)

@@ -12,15 +12,7 @@ from msgspec.structs import replace
 from rightseat.errors import OutputGuarded
 from rightseat.middleware.guardrails.matchers import RuleViolation
 from rightseat.middleware.guardrails.personal_data import get_personal_data_finder
-from rightseat.middleware.guardrails.rules import (
-    UNCHECKED,
-    Check,
-    GuardrailPolicy,
-    Refuse,
-    Replace,
-    TextPiece,
-    TextStreamFilter,
-)
+from rightseat.middleware.guardrails.rules import GuardrailPolicy, TextPiece, TextStreamFilter, apply_checks
 from rightseat.types.events import (
     CallArgs,
     CallEnd,
@@ -48,9 +40,11 @@ PARAGRAPH = "\n\n"
 
 
 def has_output_rules(guard: GuardrailPolicy) -> bool:
-    """Whether the policy has rules for answers."""
-    checks = any("output" in check.directions for check in guard.checks)
-    return bool(guard.output) or checks or bool(guard.untrusted.redacted)
+    return bool(guard.output or guard.untrusted.redacted) or has_output_checks(guard)
+
+
+def has_output_checks(guard: GuardrailPolicy) -> bool:
+    return any("output" in check.directions for check in guard.checks)
 
 
 async def stream_filtered(events: AsyncIterator[Event], guard: GuardrailPolicy, turn: Turn) -> AsyncIterator[Event]:
@@ -64,8 +58,8 @@ async def stream_filtered(events: AsyncIterator[Event], guard: GuardrailPolicy, 
                     continue
                 for part in await output.filter_other_event(event):
                     yield part
-            except RuleViolation as found:
-                for part in output.stop_answer(found):
+            except RuleViolation as violation:
+                for part in output.stop_answer(violation):
                     yield part
                 return
 
@@ -76,7 +70,7 @@ class OutputFilter:
     def __init__(self, guard: GuardrailPolicy, turn: Turn) -> None:
         self.guard = guard
         self.turn = turn
-        self.checks: tuple[Check, ...] = tuple(c for c in guard.checks if "output" in c.directions)
+        self.has_checks = has_output_checks(guard)
         self.filters: dict[str, TextStreamFilter] = {}
         self.buffered: dict[str, list[str]] = {}
         """Texts that a validator must check as a whole before any of them is emitted."""
@@ -87,12 +81,11 @@ class OutputFilter:
         self.current_text_id = ""
         """The open text that was last continued; `has_output` tells whether any of it was emitted."""
         self.has_output = False
-        self.reason = ""
 
     def filter_text(self, event: TextDelta) -> list[TextPiece]:
         self.current_text_id = event.id
         if event.id not in self.filters:
-            self.start_text(event.id, self.checks)
+            self.start_text(event.id, buffer=self.has_checks)
         pieces = self.filters[event.id].feed(TextPiece(event.text, event.logprobs))
         if event.id in self.buffered:
             self.buffered[event.id] += [piece.text for piece in pieces]
@@ -109,13 +102,13 @@ class OutputFilter:
         match event:
             case TextStart(id):
                 self.current_text_id, self.has_output = id, False
-                self.start_text(id, self.checks)
+                self.start_text(id, buffer=self.has_checks)
             case ReasoningStart(id):
-                self.start_text(id, ())
+                self.start_text(id)
             case ReasoningDelta(id, text):
                 self.current_text_id = ""
                 if id not in self.filters:
-                    self.start_text(id, ())
+                    self.start_text(id)
                 return [ReasoningDelta(id, piece.text) for piece in self.filters[id].feed(TextPiece(text))]
             case TextEnd(id) | ReasoningEnd(id):
                 rest = await self.end_text(id) if isinstance(event, TextEnd) else self.end_reasoning(id)
@@ -145,9 +138,9 @@ class OutputFilter:
             return [event]
         return [CallResult(event.id, get_personal_data_finder(kinds).redact(event.content), event.failed)]
 
-    def start_text(self, id: str, checks: tuple[Check, ...]) -> None:
+    def start_text(self, id: str, *, buffer: bool = False) -> None:
         self.filters[id] = self.guard.output.make_filter()
-        if checks:
+        if buffer:
             self.buffered[id] = []
 
     async def flush(self) -> list[Event]:
@@ -168,17 +161,7 @@ class OutputFilter:
             self.filters.pop(id, None)
             return [TextDelta(id, piece.text, piece.logprobs) for piece in pieces]
         text = "".join([*self.buffered.pop(id), *(piece.text for piece in pieces)])
-        for check in self.checks:
-            match await check.verdict(text, "output", self.turn):
-                case Refuse() as refusal:
-                    if refusal is UNCHECKED:
-                        raise RuleViolation("unchecked")
-                    self.reason = refusal.reason
-                    raise RuleViolation("validator")
-                case Replace(changed):
-                    text = changed
-                case None:
-                    pass
+        text = await apply_checks(self.guard.checks, text, "output", self.turn)
         del self.filters[id]
         return [TextDelta(id, text)] if text else []
 
@@ -206,7 +189,7 @@ class OutputFilter:
             yield from (TextDelta(id, piece.text) for piece in pieces)
             self.has_output = self.has_output or bool(pieces)
         if not self.guard.replacement:
-            raise OutputGuarded(self.guard.format_refusal("output", violation.kind, self.reason))
+            raise OutputGuarded(self.guard.format_refusal("output", violation.kind, violation.reason))
         if id in self.filters:
             yield TextDelta(id, (PARAGRAPH if self.has_output else "") + self.guard.replacement)
             yield from self.open_items.end_events()
@@ -225,15 +208,14 @@ def iterate_json_texts(text: str) -> Iterator[str]:
         return
     stack: list[Any] = [value]
     while stack:
-        item = stack.pop()
-        match item:
-            case str():
+        match stack.pop():
+            case str(item):
                 yield item
-            case dict():
+            case dict(item):
                 stack += [*item, *item.values()]
-            case list():
+            case list(item):
                 stack += item
-            case int() | float() if not isinstance(item, bool):
+            case int(item) | float(item) if not isinstance(item, bool):
                 yield str(item)
             case _:
                 pass

@@ -1,7 +1,4 @@
-"""Patterns of fixed-form data that also match their own prefixes, for streamed texts.
-
-Patterns of personal data and secrets: addresses, numbers with checksums, keys. Finder of personal data in whole and
-streamed texts, with equal results.
+"""Personal data and secrets, found in whole and in streamed texts with equal results.
 
 A pattern is a sequence of character classes with minimum and maximum counts. It gives two expressions: one
 for a match, one for an end of the text that may become a match. All counts are bounded, so matching time and
@@ -11,7 +8,7 @@ held text are bounded too.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -64,10 +61,6 @@ class DataPattern(Struct, frozen=True, eq=False, dict=True):
             here = f"{kind}{{1,{most}}}\\Z"
             expression = f"(?:{here}|{kind}{{{least},{most}}}{expression})" if expression else here
         return f"(?<!{self.not_before}){expression}"
-
-    @property
-    def max_length(self) -> int:
-        return sum(most for _, _, most in self.runs)
 
     def find(self, text: str, start: int) -> re.Match[str] | None:
         """Return the first valid match from `start` on, or None."""
@@ -247,14 +240,6 @@ DATA_PATTERNS: dict[str, tuple[DataPattern, ...]] = {
 }
 
 DATA_KINDS = tuple(DATA_PATTERNS)
-
-
-def select_patterns(kinds: Iterable[str]) -> list[tuple[str, DataPattern]]:
-    """Return the patterns of `kinds` in table order: of two matches at one place, the first wins."""
-    wanted = set(kinds)
-    return [(kind, shape) for kind in DATA_KINDS if kind in wanted for shape in DATA_PATTERNS[kind]]
-
-
 SHORT_TEXT = 400
 
 
@@ -266,40 +251,35 @@ class Edit(NamedTuple):
     text: str
 
 
-def make_mask(kind: str) -> str:
-    return f"[{kind}]"
-
-
 class PersonalDataFinder:
     """Finds and redacts personal data of the given kinds."""
 
-    def __init__(self, kinds: Iterable[str] = DATA_KINDS) -> None:
-        self.patterns = select_patterns(kinds)
+    def __init__(self, kinds: Collection[str]) -> None:
+        # In table order: of two matches at one place, the first wins.
+        self.patterns = [(kind, shape) for kind in DATA_KINDS if kind in kinds for shape in DATA_PATTERNS[kind]]
         # Patterns are case-sensitive and ASCII only.
-        self.prefix_regex = re.compile(
-            "|".join(shape.prefix_expression for _, shape in self.patterns) or r"(?!)", re.ASCII
-        )
+        prefixes = "|".join(shape.prefix_expression for _, shape in self.patterns)
+        self.prefix_regex = re.compile(prefixes or r"(?!)", re.ASCII)
         self.any_regex = re.compile("|".join(shape.expression for _, shape in self.patterns) or r"(?!)", re.ASCII)
-        self.max_length = max((shape.max_length for _, shape in self.patterns), default=0)
 
     def find_edits(self, text: str, start: int = 0) -> Iterator[Edit]:
         """Yield the non-overlapping matches from `start` on, in order."""
         # In a short text, one search for all patterns is cheaper and mostly finds nothing.
         if len(text) < SHORT_TEXT and self.any_regex.search(text, start) is None:
             return
-        matches: dict[DataPattern, tuple[int, int, str] | None] = {}
+        edits: dict[DataPattern, Edit | None] = {}
         position = start
         while True:
             for kind, shape in self.patterns:
-                known = matches.get(shape, (-1, 0, ""))
-                if known is not None and known[0] < position:
+                known = edits.get(shape, Edit(-1, 0, ""))
+                if known is not None and known.start < position:
                     match = shape.find(text, position)
-                    matches[shape] = (match.start(), match.end(), kind) if match else None
-            best = min((one for one in matches.values() if one is not None), key=get_start, default=None)
-            if best is None:
+                    edits[shape] = Edit(match.start(), match.end(), f"[{kind}]") if match else None
+            first = min((edit for edit in edits.values() if edit), key=lambda edit: edit.start, default=None)
+            if first is None:
                 return
-            yield Edit(best[0], best[1], make_mask(best[2]))
-            position = best[1]
+            yield first
+            position = first.end
 
     def redact(self, text: str) -> str:
         parts, position = [], 0
@@ -307,13 +287,6 @@ class PersonalDataFinder:
             parts += [text[position : edit.start], edit.text]
             position = edit.end
         return "".join([*parts, text[position:]])
-
-    def make_scan(self) -> PersonalDataScan:
-        return PersonalDataScan(self)
-
-
-def get_start(match: tuple[int, int, str]) -> int:
-    return match[0]
 
 
 class PersonalDataScan:
@@ -328,12 +301,8 @@ class PersonalDataScan:
         self.position = 0
 
     def feed(self, text: str) -> int:
-        self.text += text
-        return self.take_final_edits()
-
-    def take_final_edits(self) -> int:
-        """Take the final edits; return how many characters at the end are undecided."""
-        text, at = self.text, self.position
+        """Take more text and its final edits; return how many characters at its end are undecided."""
+        text, at = self.text + text, self.position
         while True:
             begun = self.finder.prefix_regex.search(text, at)
             limit = begun.start() if begun else len(text)

@@ -1,17 +1,21 @@
-"""Guardrail policies: rules for input and output, and the texts of refusals.
-
-Verdicts of checks: None (allowed), Refuse, or Replace. Filter of one streamed text: undecided characters are held
-back, the rest passes in its original pieces.
-"""
+"""Guardrail policies: rules for input and output, the texts of refusals, and the filter of one streamed text."""
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct, field
 
-from rightseat.middleware.guardrails.matchers import WINDOW, PatternList, RuleViolation, TextScan, WordList
+from rightseat.middleware.guardrails.matchers import (
+    WINDOW,
+    PatternList,
+    PatternScan,
+    RuleViolation,
+    TextScan,
+    WordList,
+    WordScan,
+)
 from rightseat.middleware.guardrails.personal_data import (
     Edit,
     PersonalDataFinder,
@@ -42,15 +46,33 @@ UNCHECKED = Refuse("\x00")
 """Refusal of a text whose check failed to run."""
 
 
-class Check(Protocol):
-    """A check of whole texts."""
+class Check:
+    """A check of whole texts. `topical`: whether it judges topics, configured ones and the client's."""
 
-    topical: bool
-    """Whether the check judges topics, configured ones and the client's."""
-    directions: tuple[Direction, ...]
+    topical = False
+    directions: tuple[Direction, ...] = ("input",)
 
-    async def verdict(self, text: str, direction: Direction, turn: Turn, /) -> Verdict: ...
-    async def close(self) -> None: ...
+    async def verdict(self, text: str, direction: Direction, turn: Turn) -> Verdict:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Release connections, where the check has some."""
+
+
+async def apply_checks(checks: tuple[Check, ...], text: str, direction: Direction, turn: Turn) -> str:
+    """Return the text as the checks of this direction allow it; raise RuleViolation for a refusal."""
+    for check in checks:
+        if direction not in check.directions:
+            continue
+        verdict = await check.verdict(text, direction, turn)
+        if verdict is UNCHECKED:
+            raise RuleViolation("unchecked")
+        if isinstance(verdict, Refuse):
+            by_topic = check.topical and direction == "input"
+            raise RuleViolation("topic" if by_topic else "validator", reason=verdict.reason)
+        if isinstance(verdict, Replace):
+            text = verdict.text
+    return text
 
 
 MAX_TOKEN_CHARS = 64
@@ -62,7 +84,8 @@ class TextPiece(NamedTuple):
 
 
 class TextStreamFilter:
-    """Runs `scans`, which raise RuleViolation; a PersonalDataScan among them replaces its matches."""
+    """Filter of one streamed text: undecided characters are held back, the rest passes in its original pieces.
+    It runs `scans`, which raise RuleViolation; a PersonalDataScan among them replaces its matches."""
 
     def __init__(self, scans: tuple[TextScan, ...], max_chars: int = 0) -> None:
         self.scans = scans
@@ -78,32 +101,31 @@ class TextStreamFilter:
         """Return the pieces that may be shown now. A RuleViolation holds the offset for `release_before`."""
         self.pieces.append(piece)
         self.size += len(piece.text)
-        violation = RuleViolation("length", self.max_chars) if self.max_chars and self.size > self.max_chars else None
+        too_long = self.max_chars and self.size > self.max_chars
+        violations = [RuleViolation("length", self.max_chars)] if too_long else []
         held = 0
         for scan in self.scans:
             try:
                 held = max(held, scan.feed(piece.text))
-            except RuleViolation as one:
-                violation = earlier_violation(violation, one)
-        if violation is not None:
-            raise self.limit_to_released(violation, held)
+            except RuleViolation as violation:
+                violations.append(violation)
+        if violations:
+            first = min(violations, key=get_offset)
+            # Only text that no other scan holds back may be released before it.
+            start = None if first.start is None else min(first.start, self.size - held)
+            raise RuleViolation(first.kind, start)
         return self.release(self.size - held, MAX_TOKEN_CHARS)
 
     def close(self) -> list[TextPiece]:
-        violation: RuleViolation | None = None
+        violations = []
         for scan in self.scans:
             try:
                 scan.close()
-            except RuleViolation as one:
-                violation = earlier_violation(violation, one)
-        if violation is not None:
-            raise violation
+            except RuleViolation as violation:
+                violations.append(violation)
+        if violations:
+            raise min(violations, key=get_offset)
         return self.release(self.size)
-
-    def limit_to_released(self, violation: RuleViolation, held: int) -> RuleViolation:
-        """Limit the violation's offset to the text that no other scan holds back."""
-        start = None if violation.start is None else min(violation.start, self.size - held)
-        return RuleViolation(violation.kind, start)
 
     def release_before(self, violation: RuleViolation) -> list[TextPiece]:
         """Return the held pieces before the violation."""
@@ -150,11 +172,9 @@ class TextStreamFilter:
         return "".join([*parts, text[position - self.start :]])
 
 
-def earlier_violation(first: RuleViolation | None, second: RuleViolation) -> RuleViolation:
-    """Return the violation that comes first; one without an offset precedes all others."""
-    if first is None or second.start is None:
-        return second
-    return first if first.start is None or first.start <= second.start else second
+def get_offset(violation: RuleViolation) -> int:
+    """Return where a violation is in the text; one without an offset precedes all others."""
+    return -1 if violation.start is None else violation.start
 
 
 INPUT_REFUSED = "This message is not answered: {why}."
@@ -226,15 +246,15 @@ class TextRules(Struct, frozen=True, kw_only=True):
         """Make the filter of one output text."""
         scans: list[TextScan] = []
         if self.deny:
-            scans.append(self.deny.make_scan("words"))
+            scans.append(WordScan(self.deny, "words"))
         if self.topics:
-            scans.append(self.topics.make_scan("topic"))
+            scans.append(WordScan(self.topics, "topic"))
         if self.patterns:
-            scans.append(self.patterns.make_scan("pattern", self.window))
+            scans.append(PatternScan(self.patterns, "pattern", self.window))
         if self.refused:
             scans.append(PersonalDataRefusalScan(get_personal_data_finder(self.refused)))
         if self.redacted:
-            scans.append(get_personal_data_finder(self.redacted).make_scan())
+            scans.append(PersonalDataScan(get_personal_data_finder(self.redacted)))
         return TextStreamFilter(tuple(scans), self.max_chars)
 
 
@@ -242,7 +262,7 @@ class PersonalDataRefusalScan:
     """A scan that ends the answer at refused personal data."""
 
     def __init__(self, kinds: PersonalDataFinder) -> None:
-        self.scan = kinds.make_scan()
+        self.scan = PersonalDataScan(kinds)
 
     def feed(self, text: str) -> int:
         held = self.scan.feed(text)

@@ -11,7 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from langchain_core.runnables.base import RunnableBindingBase
 
-from rightseat.config.loading import import_object
+from rightseat.config.imports import import_object
 from rightseat.errors import ConfigError, Misused
 from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models.langchain import request

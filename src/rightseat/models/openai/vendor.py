@@ -11,7 +11,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from yarl import URL
 
-from rightseat.config.loading import import_object
+from rightseat.config.imports import import_object
 from rightseat.errors import ConfigError
 from rightseat.http.client import parse_base_url
 from rightseat.models.catalog import find_listed_capabilities

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.config.read import load_config
+from rightseat.config.load import load_config
 from rightseat.types.events import CallResult, CallStart
 from rightseat.types.messages import text_message
 from rightseat.types.streams import closing

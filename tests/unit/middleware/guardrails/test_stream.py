@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightseat.middleware.guardrails.matchers import MAX_GAP, PatternList, RuleViolation, WordList, fold_text
+from rightseat.middleware.guardrails.matchers import MAX_GAP, PatternList, RuleViolation, WordList, WordScan, fold_text
 from rightseat.middleware.guardrails.personal_data import DATA_KINDS, PersonalDataFinder
 from rightseat.middleware.guardrails.rules import TextPiece, TextRules, TextStreamFilter
 from tests.kit.rounds import limit_rounds
@@ -75,7 +75,7 @@ def test_words_are_found_as_by_looking_for_each_alone(text: str) -> None:
 @given(texts_with_denied, places)
 def test_no_more_is_held_than_may_become_a_word(text: str, ends: list[int]) -> None:
     words = WordList(("bad word", "赌博", "abba"))
-    scan = words.make_scan("words")
+    scan = WordScan(words, "words")
     said = ""
     try:
         for piece in split_at(text, ends):
@@ -183,7 +183,7 @@ def test_pieces_stay_as_they_came_and_lose_likelihoods_only_where_they_change() 
     [("Hello", 0), ("a ba", 2), ("a bad", 3), ("a bad ", 4), ("a bad wor", 7), ("a badly", 0), ("abad", 0)],
 )
 def test_the_tail_that_is_held(text: str, held: int) -> None:
-    assert WordList(["bad word"]).make_scan("words").feed(text) == held
+    assert WordScan(WordList(["bad word"]), "words").feed(text) == held
 
 
 def test_a_text_over_its_length_ends_there() -> None:

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rightseat.cli import app
-from rightseat.config.read import load_config
+from rightseat.config.load import load_config
 from rightseat.errors import ConfigError
 from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.model import LlamaCppModel

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.config.read import load_config
+from rightseat.config.load import load_config
 from rightseat.plugins.selection import ToolSelection
 from rightseat.types.events import Custom, Event, TextDelta
 from rightseat.types.messages import text_message

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.config.read import load_config
+from rightseat.config.load import load_config
 from rightseat.engine.loop import Assistant
 from rightseat.errors import ConfigError
 from rightseat.plugins.selection import ToolSelection

@@ -8,12 +8,11 @@ import aiohttp
 import pytest
 from msgspec import json
 
-from rightseat.config.read import load_config
+from rightseat.config.load import load_config
 from rightseat.config.settings import Config
 from rightseat.doctor import setup
 from rightseat.errors import ConfigError
-from rightseat.wiring.databases import open_databases
-from rightseat.wiring.plugins import load_catalog
+from rightseat.wiring.plugins import load_catalog, open_databases
 from tests.kit.server import RightseatProcess
 from tests.unit.plugins.sql.shops import create_sqlite_shop
 

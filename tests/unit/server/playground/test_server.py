@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.config.read import load_config
+from rightseat.config.load import load_config
 from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings
 from rightseat.http.auth import Authenticator

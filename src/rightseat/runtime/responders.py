@@ -1,4 +1,4 @@
-"""ResponderDirectory: assistants, flows, given Responders and remote agents by name."""
+"""ResponderRegistry: assistants, flows, other Responders and remote agents by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rightseat.types.tools import Tool
 from rightseat.types.turn import Turn
 
 
-class ResponderDirectory(Mapping[str, Responder]):
+class ResponderRegistry(Mapping[str, Responder]):
     """Mapping of names to responders; iteration skips hidden ones. A local name wins over a remote agent's,
     and the first agent source over later ones."""
 
@@ -96,7 +96,7 @@ class HandoffTools:
     and go, and two assistants may name each other."""
 
     def __init__(self) -> None:
-        self.directory: ResponderDirectory = ResponderDirectory({})
+        self.responders: ResponderRegistry = ResponderRegistry({})
 
     def add_to_assistant(self, assistant: Assistant, descriptions: Mapping[str, str]) -> Assistant:
         tools = tuple(self.make_tool(name, descriptions.get(name, "")) for name in assistant.agents)
@@ -104,10 +104,10 @@ class HandoffTools:
 
     def make_tool(self, name: str, description: str) -> Tool:
         async def respond(turn: Turn) -> AsyncIterator[Event]:
-            if name not in self.directory:
-                known = ", ".join(self.directory)
+            if name not in self.responders:
+                known = ", ".join(self.responders)
                 raise AgentNotFound(f"There is no agent {name!r} now. Those that exist: {known}")
-            async with closing(self.directory.get_unlayered(name)(turn)) as events:
+            async with closing(self.responders.get_unlayered(name)(turn)) as events:
                 async for event in events:
                     yield event
 

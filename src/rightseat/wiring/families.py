@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from rightseat.config.loading import import_object
+from rightseat.config.imports import import_object
 from rightseat.config.secret import Secret
 from rightseat.errors import ConfigError
 from rightseat.types.model import Model, adapt_model

@@ -11,7 +11,7 @@ from rightseat.engine.loop import Assistant, Engine
 from rightseat.errors import AgentFailed
 from rightseat.middleware.match_by_history import match_results_by_history, questions_as_text, stream_questions_as_text
 from rightseat.models.scripted import ScriptFileModel, load_script
-from rightseat.runtime.directory import apply_layers
+from rightseat.runtime.responders import apply_layers
 from rightseat.stores.memory import MemoryStore
 from rightseat.types.agents import Agent, AgentThreadState
 from rightseat.types.events import (

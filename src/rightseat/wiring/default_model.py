@@ -1,6 +1,6 @@
-"""Choice of the default model from the command line, the configuration file and the environment.
+"""The default model, chosen from the command line, the configuration file and the environment.
 
-Embedded model: whether it is needed, whether it can run here, and its replacement.
+The embedded model: whether it is needed, whether it can run here, and its replacement.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.config.settings import Config
-from rightseat.wiring.registry import LOCAL
+from rightseat.runtime.runs import DEFAULT_ASSISTANT
+from rightseat.wiring.families import LOCAL
 
-DEFAULT = "default"
 DEMO_MODEL = "scripted:demo"
 OPENAI_MODEL = "gpt-4o-mini"
+ENGINE_PACKAGE = "xllamacpp"
 
 
 class ModelChoice(Struct, frozen=True):
@@ -51,8 +52,8 @@ def choose_model(config: Config, env: Mapping[str, str] | None = None) -> ModelC
     env = os.environ if env is None else env
     if config.model:
         return ModelChoice(config.model, f"named by {config.model_from}")
-    if DEFAULT in config.models:
-        return ModelChoice(DEFAULT, f"[models.{DEFAULT}] in {config.path}")
+    if DEFAULT_ASSISTANT in config.models:
+        return ModelChoice(DEFAULT_ASSISTANT, f"[models.{DEFAULT_ASSISTANT}] in {config.path}")
     if config.models:
         return ModelChoice(next(iter(config.models)), f"the first of [models] in {config.path}")
     for vendor in VENDORS:
@@ -66,30 +67,25 @@ def choose_model(config: Config, env: Mapping[str, str] | None = None) -> ModelC
     return ModelChoice(LOCAL, why, demo=True)
 
 
-ENGINE_PACKAGE = "xllamacpp"
-
-
-def is_needed(config: Config, env: Mapping[str, str] | None = None) -> bool:
+def needs_embedded_model(config: Config, env: Mapping[str, str] | None = None) -> bool:
     """Tell whether any assistant uses the embedded model."""
-    return is_requested(config) or choose_model(config, env).model == LOCAL
+    return requests_embedded_model(config) or choose_model(config, env).model == LOCAL
 
 
-def is_requested(config: Config) -> bool:
+def requests_embedded_model(config: Config) -> bool:
     """Tell whether the embedded model is configured explicitly; then nothing may replace it."""
     assistants = config.assistants.values()
     answering = (name for assistant in assistants for name in (assistant.model, *assistant.models))
-    specs = (name for one in config.models.values() for name in (one.spec, *one.fallbacks))
+    specs = (name for model in config.models.values() for name in (model.spec, *model.fallbacks))
     return LOCAL in (config.model, *answering, *specs) or bool(config.flags)
 
 
-def engine_problem() -> str:
+def find_engine_problem() -> str:
     """Return why the engine cannot run here; empty if it can."""
-    if importlib.util.find_spec(ENGINE_PACKAGE) is None:
-        return f"its engine is not installed: pip install {ENGINE_PACKAGE}"
-    return ""
+    return "" if is_installed(ENGINE_PACKAGE) else f"its engine is not installed: pip install {ENGINE_PACKAGE}"
 
 
-def weights_problem() -> str:
+def find_weights_problem() -> str:
     from rightseat.models.llamacpp import weights
 
     return "" if weights.find_weights().path else "its weights are not here: rightseat models pull"
