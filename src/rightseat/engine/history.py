@@ -1,10 +1,9 @@
-"""Prepare a conversation for a model: pair calls with results, and trim to the context window.
-
-Adapt a prompt to the capabilities of its model.
-"""
+"""A conversation as a model can take it: calls paired with results, trimmed to the context window, and without
+what the model has no capability for."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Container, Iterable
 
@@ -29,7 +28,6 @@ from rightseat.types.tools import error_result
 
 UNANSWERED = error_result("not_answered", "This call was never answered.").text
 MESSAGE_TOKENS = 4
-
 # File types that models read themselves; a file without a type may be anything.
 MODEL_READABLE_TYPES = (None, "application/pdf", "text/plain")
 PART_TOKENS = 1000  # an image or a file: the real number is unknown
@@ -54,12 +52,9 @@ def pair_calls_with_results(messages: Iterable[Message]) -> list[Message]:
 
 def _repair_arguments(call: ToolCall, answered: bool) -> ToolCall | None:
     """Return the call with a JSON object as arguments; None for a call that was truncated."""
-    try:
-        fits = isinstance(msgspec.json.decode(call.arguments), dict)
-    except (msgspec.DecodeError, RecursionError):
-        fits = False
-    if fits:
-        return call
+    with contextlib.suppress(msgspec.DecodeError, RecursionError):
+        if isinstance(msgspec.json.decode(call.arguments), dict):
+            return call
     return replace(call, arguments="{}") if answered or not call.arguments.strip() else None
 
 
@@ -98,23 +93,11 @@ def _name_unreadable_part(part: MessagePart, text_only: bool) -> MessagePart:
             return part
 
 
-def messages_before_run(messages: tuple[Message, ...], resume_token: str) -> tuple[Message, ...]:
-    """Return the posted messages before the run with this token; its own come from the continuation."""
-    for position, message in enumerate(messages):
-        ids = [message.id, message.call_id, *(call.id for call in message.calls)]
-        if any(parse_resume_token(id) == resume_token for id in ids):
-            return messages[:position]
-    return messages
-
-
-def messages_after_run(messages: tuple[Message, ...], resume_token: str) -> tuple[Message, ...]:
-    """Return the posted messages after the last one of the run with this token."""
-    last = -1
-    for position, message in enumerate(messages):
-        ids = [message.id, message.call_id, *(call.id for call in message.calls)]
-        if any(parse_resume_token(id) == resume_token for id in ids):
-            last = position
-    return () if last < 0 else messages[last + 1 :]
+def split_at_run(messages: tuple[Message, ...], resume_token: str) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+    """Return the posted messages before and after the run with this token; its own come from the continuation."""
+    ids = [(message.id, message.call_id, *(call.id for call in message.calls)) for message in messages]
+    own = [position for position in range(len(messages)) if resume_token in map(parse_resume_token, ids[position])]
+    return (messages[: own[0]], messages[own[-1] + 1 :]) if own else (messages, ())
 
 
 def trailing_results(messages: tuple[Message, ...]) -> dict[str, str]:
@@ -142,16 +125,14 @@ def trim_to_budget(messages: list[Message], tools: Iterable[ToolSpec], limit: in
     """
     if limit is None:
         return messages, 0
-    tool_tokens = sum(estimate_tokens(tool.description + str(tool.parameters)) for tool in tools)
-    leading = list(itertools.takewhile(lambda message: message.role in ("system", "developer"), messages))
-    turns = _split_turns(messages[len(leading) :])
-    budget = limit - tool_tokens - sum(map(estimate_message_tokens, leading))
-    last_turn_tokens = sum(map(estimate_message_tokens, turns[-1])) if turns else 0
+    fixed_tokens, last_turn_tokens = minimum_tokens(messages, tools)
+    budget = limit - fixed_tokens
     if last_turn_tokens > budget:
         raise ContextTooLong(
-            f"A prompt has room for {limit} tokens; instructions and tools take about {limit - budget} and the "
+            f"A prompt has room for {limit} tokens; instructions and tools take about {fixed_tokens} and the "
             f"last turn about {last_turn_tokens}. Shorten the last message, the system prompt or the list of tools."
         )
+    leading, turns = _split_turns(messages)
     fitting_messages: list[Message] = []
     for turn in reversed(turns):
         cost = sum(map(estimate_message_tokens, turn))
@@ -162,26 +143,23 @@ def trim_to_budget(messages: list[Message], tools: Iterable[ToolSpec], limit: in
     return leading + fitting_messages, len(messages) - len(leading) - len(fitting_messages)
 
 
-def minimum_tokens(messages: list[Message], tools: Iterable[ToolSpec]) -> int:
-    """Return the tokens that cannot be dropped: instructions, tools and the last turn."""
+def minimum_tokens(messages: list[Message], tools: Iterable[ToolSpec]) -> tuple[int, int]:
+    """Return the tokens that cannot be dropped: those of instructions and tools, and those of the last turn."""
+    leading, turns = _split_turns(messages)
     tool_tokens = sum(estimate_tokens(tool.description + str(tool.parameters)) for tool in tools)
+    last_turn = turns[-1] if turns else []
+    return tool_tokens + sum(map(estimate_message_tokens, leading)), sum(map(estimate_message_tokens, last_turn))
+
+
+def _split_turns(messages: list[Message]) -> tuple[list[Message], list[list[Message]]]:
+    """Split messages into the leading instructions and the turns, each from a user message to the next."""
     leading = list(itertools.takewhile(lambda message: message.role in ("system", "developer"), messages))
-    turns = _split_turns(messages[len(leading) :])
-    return (
-        tool_tokens
-        + sum(map(estimate_message_tokens, leading))
-        + (sum(map(estimate_message_tokens, turns[-1])) if turns else 0)
-    )
-
-
-def _split_turns(messages: list[Message]) -> list[list[Message]]:
-    """Split messages into turns, each from a user message to the next."""
     turns: list[list[Message]] = []
-    for message in messages:
+    for message in messages[len(leading) :]:
         if message.role == "user" or not turns:
             turns.append([])
         turns[-1].append(message)
-    return turns
+    return leading, turns
 
 
 def fit_to_capabilities(prompt: Prompt, capabilities: Capabilities, vision_models: Iterable[str] = ()) -> Prompt:

@@ -2,39 +2,37 @@
 
 A turn starts new or resumes a Continuation: a client sends the result of its call, a person answers a
 question. The posted messages are the history, because clients edit and branch; the run's own messages and
-the results of server calls come from the Continuation, never from the client.
+the results of server calls come from the Continuation and the store, never from the client.
 """
 
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import AsyncIterator, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 import msgspec
 
-from rightseat.engine.artifacts import present_artifact
 from rightseat.engine.assembler import EventAssembler, ModelAnswer
 from rightseat.engine.history import (
     fit_to_capabilities,
-    messages_after_run,
-    messages_before_run,
     minimum_tokens,
     name_unreadable_files,
     pair_calls_with_results,
+    split_at_run,
     trailing_results,
     trim_to_budget,
     use_stored_results,
 )
+from rightseat.engine.resume import pause_batch, resume_batch, take_continuation
 from rightseat.engine.structured import SchemaBufferedAssembler, repair_messages
 from rightseat.engine.tool_calls import ToolCallBatch
 from rightseat.errors import CallerError, ContinuationGone, OutputInvalid, TooManyRounds
-from rightseat.types.events import Artifact, Custom, Event, RunFinished, RunFinishReason, Suggestions, Usage
+from rightseat.types.events import Custom, Event, RunFinished, RunFinishReason, Suggestions, Usage
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import BoundModel, Model, Prompt, ToolChoice, adapt_model
-from rightseat.types.stores import CONTINUATION_SECONDS, Continuation, IdGenerator, Store, parse_resume_token
+from rightseat.types.stores import IdGenerator, Store
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool, Toolset, make_client_tool, merge_tools
 from rightseat.types.turn import Turn, check_agent_depth
@@ -70,7 +68,6 @@ class Assistant:
 
     @property
     def supports_images(self) -> bool:
-        """Whether the model takes images."""
         return self.model.capabilities.supports_images
 
     @property
@@ -82,7 +79,7 @@ class Assistant:
     @property
     def all_models(self) -> tuple[Model, ...]:
         """The default model and those that a client may choose."""
-        return (self.model, *(seat.model for seat in self.models.values()))
+        return (self.model, *(bound.model for bound in self.models.values()))
 
     @property
     def has_file_tools(self) -> bool:
@@ -91,12 +88,10 @@ class Assistant:
 
     @property
     def groups(self) -> dict[str, str]:
-        """The plugins that a turn can be limited to: id → name."""
         return self.toolset.groups if self.toolset else {}
 
     @property
     def suggestions(self) -> tuple[str, ...]:
-        """Suggested questions."""
         return self.toolset.suggestions if self.toolset else ()
 
     @property
@@ -177,28 +172,27 @@ class Engine:
         if self.assistant.toolset is not None and turn.raw is None:
             turn = self.assistant.toolset.with_default_question(turn)
         results = trailing_results(turn.messages)
-        continuation = await self.take_continuation(turn, results)
+        continuation = await take_continuation(self.store, turn, self.assistant.name, results)
         if continuation is None:
             if turn.answers:
                 raise ContinuationGone("This question was answered before, or it has expired. Please ask again.")
             return TurnState(turn, bound_model, IdGenerator(), await self.collect_tools(turn), turn.messages)
         if turn.answers and continuation.digest != self.tools_fingerprint(continuation.added[-1].calls):
             raise ContinuationGone("The assistant has changed since it asked. Please ask again.")
+        before_run, after_run = split_at_run(turn.messages, continuation.ticket)
         state = TurnState(
             turn,
             bound_model,
             IdGenerator(continuation.ticket, continuation.number),
             await self.collect_tools(turn, continuation.added),
-            history=messages_before_run(turn.messages, continuation.ticket),
+            history=before_run,
             turn_messages=list(continuation.added[:-1]),
-            later_messages=tuple(m for m in messages_after_run(turn.messages, continuation.ticket) if m.role != "tool"),
+            later_messages=tuple(message for message in after_run if message.role != "tool"),
             rounds=continuation.rounds,
             rounds_before=continuation.rounds,
         )
-        batch = state.batch = self.make_batch(state, continuation.added[-1])
-        batch.states = dict(continuation.calls)
-        batch.accept_client_results(results)
-        await batch.accept_answers({answer.interrupt: answer for answer in turn.answers}, bound_model.model)
+        state.batch = self.make_batch(state, continuation.added[-1])
+        await resume_batch(state.batch, continuation, bound_model.model, results)
         return state
 
     def choose_model(self, turn: Turn) -> BoundModel:
@@ -228,24 +222,9 @@ class Engine:
     def tools_fingerprint(self, calls: Iterable[ToolCall]) -> str:
         """Return a hash of the tools; a change invalidates open questions."""
         toolset = self.assistant.toolset
-        toolset_fingerprint = (
-            toolset.fingerprint(call.name for call in calls if call.name in toolset) if toolset else ""
-        )
-        return f"{self.fingerprint}{toolset_fingerprint}"
-
-    async def take_continuation(self, turn: Turn, results: dict[str, str]) -> Continuation | None:
-        """Take the continuation that this turn answers; one that it does not answer stays in the store."""
-        answered_ids = {*results, *(answer.interrupt for answer in turn.answers)}
-        for token in {token for token in map(parse_resume_token, answered_ids) if token}:
-            continuation = await self.store.take_continuation(turn.owner, token)
-            if continuation is None:
-                continue
-            client_calls = {id for id, call in continuation.calls.items() if call.client and call.result is None}
-            open_questions = {question.interrupt.id for call in continuation.calls.values() for question in call.open}
-            if continuation.assistant == self.assistant.name and answered_ids & (client_calls | open_questions):
-                return continuation
-            await self.store.save_continuation(continuation)
-        return None
+        if toolset is None:
+            return self.fingerprint
+        return self.fingerprint + toolset.fingerprint(call.name for call in calls if call.name in toolset)
 
     def make_batch(self, state: TurnState, message: Message) -> ToolCallBatch:
         return ToolCallBatch(
@@ -253,6 +232,7 @@ class Engine:
             state.tools,
             state.turn,
             state.ids,
+            self.store,
             timeout=self.assistant.tool_timeout,
             turn_messages=tuple(state.turn_messages),
             budget=self.result_budget(state, message),
@@ -267,22 +247,19 @@ class Engine:
             return None
         messages = [*system_messages(self.assistant.system, state.turn), *state.history, *state.turn_messages, message]
         specs = (tool.spec for tool in state.tools.values())
-        free_tokens = min(prompt_tokens, context * 4 // 5) - minimum_tokens(messages, specs)
+        free_tokens = min(prompt_tokens, context * 4 // 5) - sum(minimum_tokens(messages, specs))
         return max(free_tokens // max(len(message.calls), 1), MIN_RESULT_TOKENS)
 
     async def run_tool_calls(self, state: TurnState, batch: ToolCallBatch) -> AsyncIterator[Event]:
         """Run the calls of the batch. A call that waits for a client or a person ends the turn."""
         async with closing(batch.run()) as events:
             async for event in events:
-                if isinstance(event, Artifact):
-                    for part in await present_artifact(event, state.turn, self.store):
-                        yield part
-                else:
-                    yield event
+                yield event
         await self.store.save_results(state.turn.owner, batch.server_results())
         if batch.waiting_client_calls or batch.open_interrupts:
             state.finished = True
-            for event in await self.pause_turn(state, batch):
+            fingerprint = self.tools_fingerprint(batch.message.calls)
+            for event in await pause_batch(batch, self.assistant.name, fingerprint, state.usage, state.rounds):
                 yield event
             return
         state.turn_messages += [*batch.to_messages(), *state.later_messages]
@@ -327,8 +304,8 @@ class Engine:
         questions = self.assistant.suggestions
         if not questions or state.turn.depth or any(m.role == "assistant" for m in state.history):
             return []
-        asked = {message.text.strip() for message in state.history}
-        others = tuple(question for question in questions if question not in asked)[:MAX_SUGGESTIONS]
+        asked_already = {message.text.strip() for message in state.history}
+        others = tuple(question for question in questions if question not in asked_already)[:MAX_SUGGESTIONS]
         return [Suggestions(others)] if others else []
 
     def request_repair(self, state: TurnState, answer: ModelAnswer, problem: str) -> None:
@@ -371,26 +348,8 @@ class Engine:
         call_ids = [m.call_id for m in state.history if m.role == "tool" and m.call_id]
         if not self.can_ask or not call_ids:
             return list(state.history)
-        return use_stored_results(
-            state.history, self.server_tools, await self.store.get_results(state.turn.owner, call_ids)
-        )
-
-    async def pause_turn(self, state: TurnState, batch: ToolCallBatch) -> list[Event]:
-        """Save a continuation and return the events that end the turn."""
-        continuation = Continuation(
-            ticket=state.ids.resume_token,
-            owner=state.turn.owner,
-            assistant=self.assistant.name,
-            added=(*state.turn_messages, batch.message),
-            calls=batch.states,
-            rounds=state.rounds,
-            number=state.ids.last_number,
-            digest=self.tools_fingerprint(batch.message.calls),
-            expires=time.time() + CONTINUATION_SECONDS,
-        )
-        await self.store.save_continuation(continuation)
-        reason: RunFinishReason = "interrupt" if batch.open_interrupts else "calls"
-        return [*batch.open_interrupts, RunFinished(reason, state.usage, batch.waiting_client_calls)]
+        stored_results = await self.store.get_results(state.turn.owner, call_ids)
+        return use_stored_results(state.history, self.server_tools, stored_results)
 
 
 def prompt_budget(context: int | None, turn: Turn) -> int | None:

@@ -1,7 +1,4 @@
-"""Structured output: ask a model for a value that fits a schema, validate it, allow one repair.
-
-SchemaBufferedAssembler: buffers an answer until it is validated against the output schema.
-"""
+"""Structured output: answers that must fit a JSON Schema are validated, with one repair."""
 
 from __future__ import annotations
 
@@ -13,8 +10,7 @@ import msgspec
 
 from rightseat.engine.assembler import EventAssembler, ModelAnswer
 from rightseat.errors import UpstreamGarbled
-from rightseat.types import chunks
-from rightseat.types.chunks import ModelChunk
+from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.events import Event, TextDelta, TextEnd, TextStart, text_events
 from rightseat.types.messages import Message, text_message
 from rightseat.types.model import Model, Prompt
@@ -34,8 +30,7 @@ async def generate_structured(model: Model, question: str, schema: dict[str, Any
     validator = get_validator(schema)
     problem: str | None = ""
     for _ in range(2):
-        prompt = Prompt(messages=tuple(messages), output_schema=schema)
-        text = await complete_text(model, prompt)
+        text = await complete_text(model, Prompt(messages=tuple(messages), output_schema=schema))
         try:
             value = msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError) as error:
@@ -44,17 +39,14 @@ async def generate_structured(model: Model, question: str, schema: dict[str, Any
             problem = validator.find_problem(value)
             if problem is None:
                 return value
-        messages += [
-            text_message("assistant", text),
-            text_message("user", f"That does not fit: {problem}. Answer again."),
-        ]
+        repair = text_message("user", f"That does not fit: {problem}. Answer again.")
+        messages += [text_message("assistant", text), repair]
     raise UpstreamGarbled("The model's answer does not match the requested schema. Try again.")
 
 
 async def complete_text(model: Model, prompt: Prompt) -> str:
-    async with closing(model.stream(prompt)) as stream:
-        texts = [fragment.text async for fragment in stream if isinstance(fragment, chunks.TextChunk)]
-    return "".join(texts)
+    async with closing(model.stream(prompt)) as chunks:
+        return "".join([chunk.text async for chunk in chunks if isinstance(chunk, TextChunk)])
 
 
 _CODE_FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL)

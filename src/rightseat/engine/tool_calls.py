@@ -10,18 +10,20 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass, field
 
 import msgspec
 from msgspec.structs import replace
 
 from rightseat.config.secret import mask
 from rightseat.engine.answers import AnswerDeclined, AnswerInvalid, resolve_answer
+from rightseat.engine.artifacts import present_artifact
 from rightseat.errors import RightseatError
-from rightseat.types.events import CallArgs, CallEnd, CallResult, CallStart, Event, Interrupt
+from rightseat.types.events import Artifact, CallArgs, CallEnd, CallResult, CallStart, Event, Interrupt
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Model
 from rightseat.types.schema import get_validator
-from rightseat.types.stores import CONTINUATION_SECONDS, CallState, IdGenerator, OpenQuestion
+from rightseat.types.stores import CONTINUATION_SECONDS, CallState, IdGenerator, OpenQuestion, Store
 from rightseat.types.streams import closing, merge, with_timeout
 from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, Result, Tool, ToolContext, error_result, is_approved
 from rightseat.types.turn import ConfirmAfterUntrusted, InterruptAnswer, Turn
@@ -37,28 +39,20 @@ CONFIRMED_EFFECTS: dict[ConfirmAfterUntrusted, tuple[str, ...]] = {
 }
 
 
+@dataclass(slots=True)
 class ToolCallBatch:
-    def __init__(
-        self,
-        message: Message,
-        tools: Mapping[str, Tool],
-        turn: Turn,
-        ids: IdGenerator,
-        *,
-        timeout: float,
-        turn_messages: tuple[Message, ...] = (),
-        budget: int | None = None,
-    ) -> None:
-        self.message = message
-        self.tools = tools
-        self.turn = turn
-        self.ids = ids
-        self.timeout = timeout
-        self.turn_messages = turn_messages
-        self.budget = budget
-        self.states: dict[str, CallState] = {}
-        self.early_results: dict[str, Result] = {}
-        """Results known without running the tool: invalid arguments, a denial."""
+    message: Message
+    tools: Mapping[str, Tool]
+    turn: Turn
+    ids: IdGenerator
+    store: Store
+    """Where files of tools are kept."""
+    timeout: float
+    turn_messages: tuple[Message, ...] = ()
+    budget: int | None = None
+    states: dict[str, CallState] = field(default_factory=dict)
+    early_results: dict[str, Result] = field(default_factory=dict)
+    """Results known without running the tool: invalid arguments, a denial."""
 
     # Start: check each call; one that cannot run gets its result at once.
 
@@ -85,15 +79,13 @@ class ToolCallBatch:
         try:
             value = msgspec.json.decode(call.arguments.strip() or "{}")
         except (msgspec.DecodeError, RecursionError) as error:
-            problem_text = f"The arguments are not valid JSON ({str(error)[:100]}): {call.arguments[:200]}"
-            return replace(call, arguments="{}"), error_result("invalid_json", problem_text)
+            text = f"The arguments are not valid JSON ({str(error)[:100]}): {call.arguments[:200]}"
+            return replace(call, arguments="{}"), error_result("invalid_json", text)
         value = {} if value is None else value
         tool = self.tools.get(call.name)
         if tool is None:
-            known = ", ".join(self.tools) or "none"
-            return replace(call, arguments="{}"), error_result(
-                "unknown_tool", f"There is no tool {call.name[:64]!r}. Tools: {known}"
-            )
+            text = f"There is no tool {call.name[:64]!r}. Tools: {', '.join(self.tools) or 'none'}"
+            return replace(call, arguments="{}"), error_result("unknown_tool", text)
         problem = (tool.check or get_validator(tool.parameters).find_problem)(value)
         if problem is None and not isinstance(value, dict):
             problem = "the arguments must be a JSON object"
@@ -110,12 +102,9 @@ class ToolCallBatch:
         if not any(call_id in results for call_id in self.waiting_client_calls):
             return
         missing = error_result("no_result", "The client sent no result for this call.")
-        for call_id, state in self.states.items():
-            if state.client and state.result is None:
-                text = results.get(call_id)
-                self.states[call_id] = replace(
-                    state, result=missing.text if text is None else text, failed=text is None
-                )
+        for call_id in self.waiting_client_calls:
+            text = results.get(call_id, missing.text)
+            self.states[call_id] = replace(self.states[call_id], result=text, failed=call_id not in results)
 
     async def accept_answers(self, answers: Mapping[str, InterruptAnswer], model: Model) -> None:
         """Apply answers to open questions. An invalid answer is asked for again, at most twice."""
@@ -148,13 +137,9 @@ class ToolCallBatch:
                 return replace(state, open=()), error_result(
                     "no_answer", f"The person was asked three times: {invalid}"
                 )
-            repeated = OpenQuestion(
-                self.make_interrupt(question.ask, question.interrupt.call, f"{question.ask.message}\n({invalid})"),
-                question.ask,
-                question.place,
-                again,
-                invalid.accepted_fields,
-            )
+            text = f"{question.ask.message}\n({invalid})"
+            interrupt = self.make_interrupt(question.ask, question.interrupt.call, text)
+            repeated = replace(question, interrupt=interrupt, again=again, given=invalid.accepted_fields)
             return replace(state, open=(*others, repeated)), None
         if state.paused:
             return replace(state, open=others, fresh={**state.fresh, question.place: value}), None
@@ -180,6 +165,9 @@ class ToolCallBatch:
                     done[number] = self.record_result(calls[number], item)
                 elif isinstance(item, Pause):
                     self.record_pause(calls[number], item)
+                elif isinstance(item, Artifact):
+                    for event in await present_artifact(item, self.turn, self.store):
+                        yield event
                 else:
                     yield item
                 while next_number in done or (next_number < len(calls) and self.states[calls[next_number].id].open):
@@ -208,7 +196,6 @@ class ToolCallBatch:
 
     @property
     def has_untrusted_content(self) -> bool:
-        """Whether the conversation contains untrusted content."""
         if self.turn.has_untrusted_input:
             return True
         messages = (*self.turn.messages, *self.turn_messages)
@@ -221,9 +208,8 @@ class ToolCallBatch:
 
     async def run_call(self, call: ToolCall) -> AsyncIterator[Event | Result | Pause]:
         """Run one call. Whatever the tool does, one Result or one Pause comes last."""
-        early_result = self.early_results.pop(call.id, None)
-        if early_result is not None:
-            yield early_result
+        if call.id in self.early_results:
+            yield self.early_results.pop(call.id)
             return
         tool = self.tools.get(call.name)
         limit = (tool and tool.timeout) or self.timeout
@@ -263,8 +249,7 @@ class ToolCallBatch:
         turn = replace(self.turn, has_untrusted_input=True) if mark_untrusted else self.turn
         context = ToolContext(turn, call.id, state.state, state.all_answers, self.turn_messages, self.budget)
         last: Result | Pause = Result()
-        items = with_timeout(tool.call(msgspec.json.decode(call.arguments), context), limit)
-        async with closing(items):
+        async with closing(with_timeout(tool.call(msgspec.json.decode(call.arguments), context), limit)) as items:
             async for item in items:
                 if isinstance(item, Result | Pause):
                     last = item
@@ -291,18 +276,16 @@ class ToolCallBatch:
 
     @property
     def waiting_client_calls(self) -> tuple[str, ...]:
-        return tuple(id for id, kept in self.states.items() if kept.client and kept.result is None)
+        return tuple(id for id, state in self.states.items() if state.client and state.result is None)
 
     @property
     def open_interrupts(self) -> tuple[Interrupt, ...]:
-        return tuple(question.interrupt for kept in self.states.values() for question in kept.open)
+        return tuple(question.interrupt for state in self.states.values() for question in state.open)
 
     def server_results(self) -> dict[str, str]:
-        return {id: kept.result for id, kept in self.states.items() if kept.result is not None and not kept.client}
+        return {id: state.result for id, state in self.states.items() if state.result is not None and not state.client}
 
     def to_messages(self) -> list[Message]:
         """Return the assistant message and all results, in call order."""
-        results = [
-            text_message("tool", self.states[call.id].result or "", call_id=call.id) for call in self.message.calls
-        ]
-        return [self.message, *results]
+        results = ((call.id, self.states[call.id].result or "") for call in self.message.calls)
+        return [self.message, *(text_message("tool", text, call_id=id) for id, text in results)]

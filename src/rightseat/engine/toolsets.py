@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 
-from rightseat.engine.artifacts import present_artifact
+from rightseat.engine.resume import pause_batch, resume_batch, take_continuation
 from rightseat.engine.tool_calls import ToolCallBatch
 from rightseat.errors import CallerError, ContinuationGone
 from rightseat.types.agents import AgentSource
-from rightseat.types.events import Artifact, Event, RunFinished
+from rightseat.types.events import Event, RunFinished
 from rightseat.types.messages import Message, ToolCall
 from rightseat.types.model import Model
-from rightseat.types.stores import CONTINUATION_SECONDS, Continuation, IdGenerator, Store, parse_resume_token
+from rightseat.types.stores import Continuation, IdGenerator, Store
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool, Toolset
 from rightseat.types.turn import Turn
@@ -25,11 +25,11 @@ DIRECT_CALLS = ":tools"
 CALL_TIMEOUT = 60.0
 
 
+@dataclass(frozen=True)
 class CombinedToolset:
     """Several toolsets as one. Of two tools with the same name, the first one counts."""
 
-    def __init__(self, toolsets: Sequence[Toolset]) -> None:
-        self.toolsets = tuple(toolsets)
+    toolsets: Sequence[Toolset]
 
     def __contains__(self, name: object, /) -> bool:
         return any(name in source for source in self.toolsets)
@@ -56,21 +56,17 @@ class CombinedToolset:
         return "".join(source.fingerprint(tool_names) for source in self.toolsets)
 
 
+@dataclass(frozen=True)
 class RemoteActions:
     """Actions of remote endpoints as a toolset: those known when a turn starts."""
 
+    agent_sources: Sequence[AgentSource]
     suggestions: tuple[str, ...] = ()
-
-    def __init__(self, agent_sources: Sequence[AgentSource]) -> None:
-        self.agent_sources = tuple(agent_sources)
+    groups: dict[str, str] = field(default_factory=dict)
 
     @property
     def tools(self) -> dict[str, Tool]:
-        return {tool.name: tool for place in reversed(self.agent_sources) for tool in place.tools}
-
-    @property
-    def groups(self) -> dict[str, str]:
-        return {}
+        return {tool.name: tool for source in reversed(self.agent_sources) for tool in source.tools}
 
     def __contains__(self, name: object, /) -> bool:
         return name in self.tools
@@ -85,46 +81,39 @@ class RemoteActions:
     def fingerprint(self, names: Iterable[str], /) -> str:
         known = self.tools
         specs = [known[name].spec for name in names if name in known]
-        return hashlib.sha256(msgspec.json.encode(specs)).hexdigest()[:16] if specs else ""
+        return hash_specs(specs) if specs else ""
 
 
+@dataclass(frozen=True)
 class DirectToolCall:
     """Responder that runs the single tool call of the turn's last message, with the same argument check and
     approval as a model's call."""
 
-    can_ask = True
-
-    def __init__(self, tools: Mapping[str, Tool], store: Store, model: Model) -> None:
-        self.tools = tools
-        self.store = store
-        self.model = model
+    tools: Mapping[str, Tool]
+    store: Store
+    model: Model
 
     async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
-        continuation = await self.take_continuation(turn)
+        continuation = await take_continuation(self.store, turn, DIRECT_CALLS)
         ids = IdGenerator(continuation.ticket, continuation.number) if continuation else IdGenerator()
-        batch = ToolCallBatch(self.make_message(turn, continuation, ids), self.tools, turn, ids, timeout=CALL_TIMEOUT)
+        message = self.make_message(turn, continuation, ids)
+        batch = ToolCallBatch(message, self.tools, turn, ids, self.store, CALL_TIMEOUT)
         if continuation is None:
             for event in batch.begin(()):
                 yield event
         else:
-            batch.states = dict(continuation.calls)
-            await batch.accept_answers({answer.interrupt: answer for answer in turn.answers}, self.model)
+            await resume_batch(batch, continuation, self.model)
         async with closing(batch.run()) as events:
             async for event in events:
-                if isinstance(event, Artifact):
-                    for part in await present_artifact(event, turn, self.store):
-                        yield part
-                else:
-                    yield event
-        if batch.open_interrupts:
-            await self.store.save_continuation(self.make_continuation(turn, ids, batch))
-            for question in batch.open_interrupts:
-                yield question
-            yield RunFinished("interrupt")
+                yield event
+        if not batch.open_interrupts:
+            yield RunFinished("stop")
             return
-        yield RunFinished("stop")
+        for event in await pause_batch(batch, DIRECT_CALLS, self.tools_fingerprint(message.calls)):
+            yield event
 
     def make_message(self, turn: Turn, continuation: Continuation | None, ids: IdGenerator) -> Message:
+        """Return the assistant message with the call, as it is saved or made of the turn's last message."""
         if continuation is not None:
             if continuation.digest != self.tools_fingerprint(continuation.added[-1].calls):
                 raise ContinuationGone("The tool has changed since it asked. Please call it again.")
@@ -137,31 +126,10 @@ class DirectToolCall:
         call = ToolCall(ids.new_call_id(), calls[0].name, calls[0].arguments)
         return Message("assistant", calls=(call,), id=ids.new_message_id())
 
-    async def take_continuation(self, turn: Turn) -> Continuation | None:
-        answered = {answer.interrupt for answer in turn.answers}
-        for token in {token for token in map(parse_resume_token, answered) if token}:
-            continuation = await self.store.take_continuation(turn.owner, token)
-            if continuation is None:
-                continue
-            if continuation.assistant == DIRECT_CALLS:
-                return continuation
-            await self.store.save_continuation(continuation)
-        return None
-
-    def make_continuation(self, turn: Turn, ids: IdGenerator, batch: ToolCallBatch) -> Continuation:
-        return Continuation(
-            ticket=ids.resume_token,
-            owner=turn.owner,
-            assistant=DIRECT_CALLS,
-            added=(batch.message,),
-            calls=batch.states,
-            rounds=0,
-            number=ids.last_number,
-            digest=self.tools_fingerprint(batch.message.calls),
-            expires=time.time() + CONTINUATION_SECONDS,
-        )
-
     def tools_fingerprint(self, calls: Iterable[ToolCall]) -> str:
         tools = [self.tools[call.name] for call in calls if call.name in self.tools]
-        encoded = msgspec.json.encode([(tool.spec, tool.confirm) for tool in tools])
-        return hashlib.sha256(encoded).hexdigest()[:16]
+        return hash_specs([(tool.spec, tool.confirm) for tool in tools])
+
+
+def hash_specs(specs: Sequence[object]) -> str:
+    return hashlib.sha256(msgspec.json.encode(specs)).hexdigest()[:16]

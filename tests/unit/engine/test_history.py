@@ -11,9 +11,8 @@ from rightseat.engine.history import (
     PART_TOKENS,
     UNANSWERED,
     estimate_message_tokens,
-    messages_after_run,
-    messages_before_run,
     pair_calls_with_results,
+    split_at_run,
     trailing_results,
     trim_to_budget,
     use_stored_results,
@@ -121,18 +120,15 @@ def test_before_and_after_a_run() -> None:
     result = make_result_message(f"call_{TICKET}_1")
     told = text_message("assistant", "hm", id=f"msg_{TICKET}_2")
     line = (first, call, result, told, last)
-    assert messages_before_run(line, TICKET) == (first,)
-    assert messages_after_run(line, TICKET) == (last,)
-    assert messages_before_run((first, told), TICKET) == (first,)
-    assert messages_before_run((first, result), TICKET) == (first,)
-    assert messages_before_run(line, OTHER) == line
-    assert messages_after_run(line, OTHER) == ()
+    assert split_at_run(line, TICKET) == ((first,), (last,))
+    assert split_at_run((first, told), TICKET) == ((first,), ())
+    assert split_at_run((first, result), TICKET) == ((first,), ())
+    assert split_at_run(line, OTHER) == (line, ())
 
 
 def test_ids_of_others_are_not_ours() -> None:
     line = (make_call_message(f"call_{TICKET}_x"), make_call_message("call_1"), text_message("user", "u", id=TICKET))
-    assert messages_before_run(line, TICKET) == line
-    assert messages_after_run(line, TICKET) == ()
+    assert split_at_run(line, TICKET) == (line, ())
 
 
 def test_the_results_since_the_last_assistant_message() -> None:

@@ -125,7 +125,7 @@ def drop_oldest_turns(messages: list[Message], context: list[AppContext], reques
     used += sum(estimate_tokens(item.description + item.value) for item in context)
     remaining = request.context_window * 3 // 4 - used
     tools = request.turn.tools
-    return trim_to_budget(messages, tools, max(remaining, minimum_tokens(messages, tools)))[0]
+    return trim_to_budget(messages, tools, max(remaining, sum(minimum_tokens(messages, tools))))[0]
 
 
 async def read_data(raw: Any, name: str, budget: DataBudget, request: OpenBBRequest) -> RenderedResult:

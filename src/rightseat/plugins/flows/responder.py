@@ -6,7 +6,6 @@ A Responder calls the flow once; its questions interrupt the turn and its text i
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +14,7 @@ import msgspec
 
 from rightseat.documents.document import cut_middle, fits_budget
 from rightseat.documents.json import JsonCutter
-from rightseat.engine.artifacts import present_artifact
+from rightseat.engine.resume import pause_batch, resume_batch, take_continuation
 from rightseat.engine.structured import generate_structured
 from rightseat.engine.tool_calls import ToolCallBatch
 from rightseat.errors import ContinuationGone, FlowFailed, FlowStopped, RightseatError
@@ -25,27 +24,9 @@ from rightseat.plugins.flows.run import FlowFinished, FlowRun, StepFailure, Usag
 from rightseat.plugins.flows.templates import ANSWER_STEP
 from rightseat.plugins.plugin import Flow, NextFlow
 from rightseat.tools.delegate import REQUEST_SCHEMA
-from rightseat.types.events import (
-    Artifact,
-    CallResult,
-    Event,
-    RunFinished,
-    Suggestions,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    Usage,
-    text_events,
-)
+from rightseat.types.events import CallResult, Event, RunFinished, Suggestions, TextDelta, TextEnd, TextStart, Usage, text_events
 from rightseat.types.messages import Message, ToolCall
-from rightseat.types.stores import (
-    CONTINUATION_SECONDS,
-    CheckpointStore,
-    Continuation,
-    IdGenerator,
-    Store,
-    parse_resume_token,
-)
+from rightseat.types.stores import CheckpointStore, Continuation, IdGenerator, Store
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.types.turn import Turn, check_agent_depth
@@ -265,16 +246,11 @@ class FlowResponder:
             async for event in events:
                 if isinstance(event, CallResult):
                     result = event
-                elif isinstance(event, Artifact):
-                    for part in await present_artifact(event, turn, self.store):
-                        yield part
                 else:
                     yield event
         if batch.open_interrupts:
-            await self.save_continuation(turn, ids, batch)
-            for question in batch.open_interrupts:
-                yield question
-            yield RunFinished("interrupt", flow_tool.usage)
+            for event in await pause_batch(batch, self.name, self.digest, flow_tool.usage):
+                yield event
             return
         if result is not None and result.failed:
             for event in text_events(ids.new_message_id(), describe_chosen_end(result.content)):
@@ -283,7 +259,7 @@ class FlowResponder:
 
     async def begin(self, turn: Turn, tool: Tool) -> tuple[IdGenerator, ToolCallBatch]:
         """Return the call to run: a new one, or the one saved when it paused."""
-        continuation = await self.take_continuation(turn)
+        continuation = await take_continuation(self.store, turn, self.name)
         if continuation is None:
             checkpoint = FlowCheckpoint(self.checkpoint_store, turn.owner)
             interrupted = await checkpoint.find_interrupted_question(self.flow, turn)
@@ -299,9 +275,7 @@ class FlowResponder:
             raise ContinuationGone("The flow has changed since it asked. Please ask again from the start.")
         ids = IdGenerator(continuation.ticket, continuation.number)
         batch = self.make_batch(continuation.added[-1], tool, turn, ids)
-        batch.states = dict(continuation.calls)
-        model = self.get_services(self.flow, turn).model
-        await batch.accept_answers({answer.interrupt: answer for answer in turn.answers}, model)
+        await resume_batch(batch, continuation, self.get_services(self.flow, turn).model)
         if batch.early_results:
             await self.abandon(turn, continuation)
         return ids, batch
@@ -316,39 +290,11 @@ class FlowResponder:
             checkpoint.close()
 
     def make_batch(self, message: Message, tool: Tool, turn: Turn, ids: IdGenerator) -> ToolCallBatch:
-        return ToolCallBatch(message, {CALL_NAME: tool}, turn, ids, timeout=self.flow.timeout + GRACE_SECONDS)
+        return ToolCallBatch(message, {CALL_NAME: tool}, turn, ids, self.store, self.flow.timeout + GRACE_SECONDS)
 
     def get_question(self, turn: Turn) -> str:
         user_texts = (message.text.strip() for message in reversed(turn.messages) if message.role == "user")
         return next(user_texts, "") or self.question
-
-    async def take_continuation(self, turn: Turn) -> Continuation | None:
-        """Take the continuation that this turn answers; put back one of another assistant."""
-        answered = {answer.interrupt for answer in turn.answers}
-        for ticket in {ticket for ticket in map(parse_resume_token, answered) if ticket}:
-            continuation = await self.store.take_continuation(turn.owner, ticket)
-            if continuation is None:
-                continue
-            open_questions = {question.interrupt.id for call in continuation.calls.values() for question in call.open}
-            if continuation.assistant == self.name and answered & open_questions:
-                return continuation
-            await self.store.save_continuation(continuation)
-        return None
-
-    async def save_continuation(self, turn: Turn, ids: IdGenerator, batch: ToolCallBatch) -> None:
-        await self.store.save_continuation(
-            Continuation(
-                ticket=ids.resume_token,
-                owner=turn.owner,
-                assistant=self.name,
-                added=(batch.message,),
-                calls=batch.states,
-                rounds=0,
-                number=ids.last_number,
-                digest=self.digest,
-                expires=time.time() + CONTINUATION_SECONDS,
-            )
-        )
 
 
 def describe_chosen_end(content: str) -> str:

@@ -1,0 +1,58 @@
+"""Pause and resume of a turn: its Continuation is saved once a call waits, and taken by the turn that answers it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from rightseat.engine.tool_calls import ToolCallBatch
+from rightseat.types.events import Event, RunFinished, Usage
+from rightseat.types.model import Model
+from rightseat.types.stores import CONTINUATION_SECONDS, Continuation, Store, parse_resume_token
+from rightseat.types.turn import Turn
+
+
+async def take_continuation(
+    store: Store, turn: Turn, assistant: str, results: Mapping[str, str] = {}
+) -> Continuation | None:
+    """Take the assistant's continuation that the turn's answers or client `results` are for; others stay stored."""
+    answered_ids = {*results, *(answer.interrupt for answer in turn.answers)}
+    for token in {token for token in map(parse_resume_token, answered_ids) if token}:
+        continuation = await store.take_continuation(turn.owner, token)
+        if continuation is None:
+            continue
+        client_calls = {id for id, call in continuation.calls.items() if call.client and call.result is None}
+        open_questions = {question.interrupt.id for call in continuation.calls.values() for question in call.open}
+        if continuation.assistant == assistant and answered_ids & (client_calls | open_questions):
+            return continuation
+        await store.save_continuation(continuation)
+    return None
+
+
+async def resume_batch(
+    batch: ToolCallBatch, continuation: Continuation, model: Model, results: Mapping[str, str] = {}
+) -> None:
+    """Set the calls of the batch to their saved states and apply the client's results and the person's answers."""
+    batch.states = dict(continuation.calls)
+    batch.accept_client_results(results)
+    await batch.accept_answers({answer.interrupt: answer for answer in batch.turn.answers}, model)
+
+
+async def pause_batch(
+    batch: ToolCallBatch, assistant: str, fingerprint: str, usage: Usage | None = None, rounds: int = 0
+) -> list[Event]:
+    """Save the continuation of a batch that waits; return the events that end the turn."""
+    continuation = Continuation(
+        ticket=batch.ids.resume_token,
+        owner=batch.turn.owner,
+        assistant=assistant,
+        added=(*batch.turn_messages, batch.message),
+        calls=batch.states,
+        rounds=rounds,
+        number=batch.ids.last_number,
+        digest=fingerprint,
+        expires=time.time() + CONTINUATION_SECONDS,
+    )
+    await batch.store.save_continuation(continuation)
+    interrupts = batch.open_interrupts
+    return [*interrupts, RunFinished("interrupt" if interrupts else "calls", usage, batch.waiting_client_calls)]
