@@ -147,12 +147,12 @@ class ChatSpan:
     def wants_text(self) -> bool:
         return self.awaits_first_chunk or self.content
 
-    def on_chunk(self, fragment: ModelChunk) -> None:
+    def on_chunk(self, chunk: ModelChunk) -> None:
         if self.awaits_first_chunk:
             self.awaits_first_chunk = False
             waited = time.perf_counter() - self.started_at
             self.span.set_attribute("gen_ai.response.time_to_first_chunk", waited)
-        match fragment:
+        match chunk:
             case TextChunk(text) if self.content:
                 self.texts.append(text)
             case ToolCallStart(name=name) if self.content:

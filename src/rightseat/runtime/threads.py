@@ -20,7 +20,15 @@ from rightseat.runtime.runs import new_id
 from rightseat.types.agents import Responder
 from rightseat.types.events import OpenMessageTracker, ReasoningDelta, RunFailed, TextDelta
 from rightseat.types.streams import PushStream, closing
-from rightseat.types.threads import NumberedEntry, ThreadEntry, ThreadStore, extract_user_input, is_run_end, make_title
+from rightseat.types.threads import (
+    THREAD_BUSY,
+    NumberedEntry,
+    ThreadEntry,
+    ThreadStore,
+    extract_user_input,
+    is_run_end,
+    make_title,
+)
 from rightseat.types.turn import Owner, Turn
 
 log = logging.getLogger(__name__)
@@ -30,7 +38,6 @@ RUN_TOO_LONG = RunFailed("too_long", "The answer grew beyond what a thread may h
 TEXT_DELTAS = (TextDelta, ReasoningDelta)
 # `ring_start` of a run that has not started.
 EMPTY_RING = sys.maxsize
-THREAD_BUSY = "Thread already running. Wait for its answer or stop it."
 
 
 class RunLimits(Struct, frozen=True):

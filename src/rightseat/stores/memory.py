@@ -1,7 +1,4 @@
-"""MemoryStore: a bounded store that lives as long as the process.
-
-MemoryThreadStore: bounded threads in memory, gone with the process.
-"""
+"""MemoryStore: a bounded store that lives as long as the process."""
 
 from __future__ import annotations
 
@@ -9,16 +6,20 @@ import time
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightseat.errors import Conflict
 from rightseat.types.events import TextDelta
 from rightseat.types.stores import CONTINUATION_SECONDS, Continuation, PendingQuestion, collect_ids_and_tokens
 from rightseat.types.threads import (
     PAGE_BYTES,
+    THREAD_BUSY,
     EntryRow,
     NumberedEntry,
     Retention,
@@ -29,7 +30,7 @@ from rightseat.types.threads import (
 )
 from rightseat.types.turn import Owner
 
-THREAD_BUSY = "Thread already running. Wait for its answer or stop it."
+V = TypeVar("V")
 
 
 class LogRow(Struct, frozen=True):
@@ -38,150 +39,28 @@ class LogRow(Struct, frozen=True):
     row: EntryRow
 
 
+@dataclass(slots=True)
 class ThreadLog:
     """Log of one thread. Counters that change with every entry are kept outside the frozen Thread value."""
 
-    def __init__(self, thread: Thread) -> None:
-        self.metadata = thread
-        self.updated = thread.created
-        self.last = 0
-        self.size = 0
-        self.run = ""
-        self.rows: list[LogRow] = []
-        self.run_count = 0
+    metadata: Thread
+    updated: float
+    last: int = 0
+    size: int = 0
+    run: str = ""
+    run_count: int = 0
+    rows: list[LogRow] = field(default_factory=list)
 
     @property
     def thread(self) -> Thread:
-        counters = {"updated": self.updated, "last": self.last, "size": self.size, "run": self.run}
-        return msgspec.structs.replace(self.metadata, **counters)
+        return replace(self.metadata, updated=self.updated, last=self.last, size=self.size, run=self.run)
 
     def add(self, row: EntryRow) -> None:
-        size = len(row.entry.text) + 48 if isinstance(row.entry, TextDelta) else encoded_size(row.entry)
+        entry = row.entry
+        size = len(entry.text) + 48 if isinstance(entry, TextDelta) else len(msgspec.json.encode(entry, enc_hook=str))
         self.rows.append(LogRow(self.run_count, size, row))
         self.last = row.last
         self.size += size
-
-
-def encoded_size(entry: ThreadEntry) -> int:
-    return len(msgspec.json.encode(entry, enc_hook=str))
-
-
-class MemoryThreadStore:
-    """ThreadStore that lives as long as the process."""
-
-    def __init__(self, retention: Retention = Retention(), clock: Callable[[], float] = time.time) -> None:
-        self.retention = retention
-        self.clock = clock
-        self.logs: OrderedDict[tuple[str, str], ThreadLog] = OrderedDict()
-
-    def has_thread(self, owner: Owner, thread: str) -> bool:
-        return (owner.name, thread) in self.logs
-
-    async def begin_run(self, owner: Owner, thread: str, run: str, *, assistant: str, name: str) -> int:
-        now = self.clock()
-        key = (owner.name, thread)
-        log = self.logs.get(key)
-        if log is None:
-            new_thread = Thread(id=thread, name=name, assistant=assistant, created=now, updated=now)
-            log = self.logs[key] = ThreadLog(new_thread)
-        elif log.run:
-            raise Conflict(THREAD_BUSY)
-        log.run, log.updated = run, now
-        log.run_count += 1
-        self.logs.move_to_end(key)
-        self.drop_oldest_runs(log)
-        self.evict_threads(owner)
-        return log.last
-
-    def append_entries(self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry]) -> None:
-        log = self.logs.get((owner.name, thread))
-        if log is None:
-            return
-        for row in merge_rows(enumerate(entries, first)) if len(entries) > 1 else (EntryRow(first, first, entries[0]),):
-            log.add(row)
-        log.updated = self.clock()
-        if is_run_end(entries[-1]):
-            log.run = ""
-
-    async def read_entries(
-        self, owner: Owner, thread: str, after: int = 0, until: int | None = None
-    ) -> list[NumberedEntry]:
-        log = self.logs.get((owner.name, thread))
-        entries: list[NumberedEntry] = []
-        size = 0
-        log_rows = log.rows if log else []
-        for index in range(bisect_right(log_rows, after, key=lambda line: line.row.last), len(log_rows)):
-            numbered = log_rows[index].row.slice(after, until)
-            if numbered is None or size >= PAGE_BYTES:
-                break
-            entries.append(numbered)
-            size += log_rows[index].size
-        return entries
-
-    async def run_start(self, owner: Owner, thread: str, number: int) -> int:
-        page = self.logs.get((owner.name, thread))
-        lines = [line for line in page.rows if line.row.first <= number] if page else []
-        return next(line.row.first for line in lines if line.run == lines[-1].run) - 1 if lines else 0
-
-    async def get_thread(self, owner: Owner, thread: str) -> Thread | None:
-        page = self.logs.get((owner.name, thread))
-        return page.thread if page else None
-
-    async def list_threads(
-        self, owner: Owner, *, assistant: str | None = None, archived: bool = False, limit: int = 100, offset: int = 0
-    ) -> list[Thread]:
-        threads = [
-            page.thread
-            for (name, _), page in self.logs.items()
-            if name == owner.name
-            and (archived or not page.metadata.archived)
-            and assistant in (None, page.metadata.assistant)
-        ]
-        threads.sort(key=lambda thread: (-thread.updated, thread.id))
-        return threads[offset : offset + limit]
-
-    async def update_thread(
-        self, owner: Owner, thread: str, *, name: str | None = None, archived: bool | None = None
-    ) -> Thread | None:
-        page = self.logs.get((owner.name, thread))
-        if page is None:
-            return None
-        if name is not None:
-            page.metadata = msgspec.structs.replace(page.metadata, name=name)
-        if archived is not None:
-            page.metadata = msgspec.structs.replace(page.metadata, archived=archived)
-        return page.thread
-
-    async def delete_thread(self, owner: Owner, thread: str) -> bool:
-        return self.logs.pop((owner.name, thread), None) is not None
-
-    def drop_oldest_runs(self, log: ThreadLog) -> None:
-        """Drop the oldest runs of a thread that is over its size; the newest run always stays."""
-        while log.size > self.retention.thread_bytes and log.rows and log.rows[0].run < log.run_count - 1:
-            oldest = log.rows[0].run
-            gone = sum(line.size for line in log.rows if line.run == oldest)
-            log.rows = [line for line in log.rows if line.run != oldest]
-            log.size -= gone
-
-    def evict_threads(self, owner: Owner) -> None:
-        """Delete the least recently used threads beyond the retention limits."""
-        idle = [key for key, page in self.logs.items() if not page.run]
-        mine = sum(name == owner.name for name, _ in self.logs)
-        size = sum(page.size for page in self.logs.values())
-        since = self.clock() - self.retention.days * 86400 if self.retention.days else float("-inf")
-        for key in idle:
-            page = self.logs[key]
-            crowded = key[0] == owner.name and mine > self.retention.threads
-            if crowded or size > self.retention.bytes or page.updated < since:
-                mine -= key[0] == owner.name
-                size -= page.size
-                del self.logs[key]
-
-    async def close(self) -> None:
-        return None
-
-
-V = TypeVar("V")
 
 
 class ExpiringItem(NamedTuple, Generic[V]):
@@ -223,7 +102,7 @@ class ExpiringMap(Generic[V]):
         return value
 
 
-class MemoryStore(MemoryThreadStore):
+class MemoryStore:
     def __init__(
         self,
         *,
@@ -232,13 +111,17 @@ class MemoryStore(MemoryThreadStore):
         clock: Callable[[], float] | None = None,
         retention: Retention = Retention(bytes=256 << 20),
     ) -> None:
-        super().__init__(retention, clock or time.time)
+        self.retention = retention
+        self.clock = clock or time.time
+        self.logs: OrderedDict[tuple[str, str], ThreadLog] = OrderedDict()
         # Monotonic: a changed system clock must not expire what waits for an answer.
-        monotonic_clock = clock or time.monotonic
-        self.continuations: ExpiringMap[Continuation] = ExpiringMap(capacity, lifetime, monotonic_clock)
-        self.pending_questions: ExpiringMap[PendingQuestion] = ExpiringMap(capacity, lifetime, monotonic_clock)
-        self.results: ExpiringMap[str] = ExpiringMap(capacity, lifetime, monotonic_clock)
-        self.checkpoints: ExpiringMap[bytes] = ExpiringMap(capacity, lifetime, monotonic_clock)
+        limits = (capacity, lifetime, clock or time.monotonic)
+        self.continuations: ExpiringMap[Continuation] = ExpiringMap(*limits)
+        self.pending_questions: ExpiringMap[PendingQuestion] = ExpiringMap(*limits)
+        self.results: ExpiringMap[str] = ExpiringMap(*limits)
+        self.checkpoints: ExpiringMap[bytes] = ExpiringMap(*limits)
+
+    # Store and CheckpointStore
 
     async def save_continuation(self, continuation: Continuation) -> None:
         self.continuations.put(continuation.owner, continuation.ticket, continuation)
@@ -269,6 +152,84 @@ class MemoryStore(MemoryThreadStore):
     async def delete_checkpoint(self, owner: Owner, key: str) -> None:
         self.checkpoints.drop((owner.name, key))
 
+    # ThreadStore
+
+    def has_thread(self, owner: Owner, thread: str) -> bool:
+        return (owner.name, thread) in self.logs
+
+    async def begin_run(self, owner: Owner, thread: str, run: str, *, assistant: str, name: str) -> int:
+        now = self.clock()
+        key = (owner.name, thread)
+        log = self.logs.get(key)
+        if log is None:
+            new_thread = Thread(id=thread, name=name, assistant=assistant, created=now, updated=now)
+            log = self.logs[key] = ThreadLog(new_thread, now)
+        elif log.run:
+            raise Conflict(THREAD_BUSY)
+        log.run, log.updated = run, now
+        log.run_count += 1
+        self.logs.move_to_end(key)
+        self.drop_oldest_runs(log)
+        self.evict_threads(owner)
+        return log.last
+
+    def append_entries(self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry]) -> None:
+        log = self.logs.get((owner.name, thread))
+        if log is None:
+            return
+        for row in merge_rows(enumerate(entries, first)) if len(entries) > 1 else (EntryRow(first, first, entries[0]),):
+            log.add(row)
+        log.updated = self.clock()
+        if is_run_end(entries[-1]):
+            log.run = ""
+
+    async def read_entries(
+        self, owner: Owner, thread: str, after: int = 0, until: int | None = None
+    ) -> list[NumberedEntry]:
+        log = self.logs.get((owner.name, thread))
+        rows = log.rows if log else []
+        entries: list[NumberedEntry] = []
+        size = 0
+        for log_row in islice(rows, bisect_right(rows, after, key=lambda log_row: log_row.row.last), None):
+            numbered = log_row.row.slice(after, until)
+            if numbered is None or size >= PAGE_BYTES:
+                break
+            entries.append(numbered)
+            size += log_row.size
+        return entries
+
+    async def run_start(self, owner: Owner, thread: str, number: int) -> int:
+        log = self.logs.get((owner.name, thread))
+        rows = [row for row in log.rows if row.row.first <= number] if log else []
+        return next(row.row.first for row in rows if row.run == rows[-1].run) - 1 if rows else 0
+
+    async def get_thread(self, owner: Owner, thread: str) -> Thread | None:
+        log = self.logs.get((owner.name, thread))
+        return log.thread if log else None
+
+    async def list_threads(
+        self, owner: Owner, *, assistant: str | None = None, archived: bool = False, limit: int = 100, offset: int = 0
+    ) -> list[Thread]:
+        threads = [
+            log.thread
+            for (name, _), log in self.logs.items()
+            if name == owner.name
+            and (archived or not log.metadata.archived)
+            and assistant in (None, log.metadata.assistant)
+        ]
+        threads.sort(key=lambda thread: (-thread.updated, thread.id))
+        return threads[offset : offset + limit]
+
+    async def update_thread(
+        self, owner: Owner, thread: str, *, name: str | None = None, archived: bool | None = None
+    ) -> Thread | None:
+        log = self.logs.get((owner.name, thread))
+        if log is None:
+            return None
+        changes = {"name": name, "archived": archived}
+        log.metadata = replace(log.metadata, **{key: value for key, value in changes.items() if value is not None})
+        return log.thread
+
     async def delete_thread(self, owner: Owner, thread: str) -> bool:
         log = self.logs.get((owner.name, thread))
         calls, tokens = collect_ids_and_tokens(log_row.row.entry for log_row in log.rows) if log else (set(), set())
@@ -278,4 +239,26 @@ class MemoryStore(MemoryThreadStore):
             self.continuations.drop((owner.name, token))
         for key in [key for key in self.checkpoints.items if key[0] == owner.name and key[1].startswith(f"{thread}/")]:
             self.checkpoints.drop(key)
-        return await super().delete_thread(owner, thread)
+        return self.logs.pop((owner.name, thread), None) is not None
+
+    def drop_oldest_runs(self, log: ThreadLog) -> None:
+        """Drop the oldest runs of a thread that is over its size; the newest run always stays."""
+        while log.size > self.retention.thread_bytes and log.rows and log.rows[0].run < log.run_count - 1:
+            oldest = log.rows[0].run
+            log.rows = [row for row in log.rows if row.run != oldest]
+            log.size = sum(row.size for row in log.rows)
+
+    def evict_threads(self, owner: Owner) -> None:
+        """Delete the least recently used threads beyond the retention limits."""
+        own_threads = sum(name == owner.name for name, _ in self.logs)
+        size = sum(log.size for log in self.logs.values())
+        since = self.clock() - self.retention.days * 86400 if self.retention.days else float("-inf")
+        for key, log in [item for item in self.logs.items() if not item[1].run]:
+            crowded = key[0] == owner.name and own_threads > self.retention.threads
+            if crowded or size > self.retention.bytes or log.updated < since:
+                own_threads -= key[0] == owner.name
+                size -= log.size
+                del self.logs[key]
+
+    async def close(self) -> None:
+        return None

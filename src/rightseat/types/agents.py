@@ -1,6 +1,4 @@
-"""Agent and AgentSource: remote Responders and the endpoints that provide them.
-
-Responder and Layer, the central types.
+"""Responder and Layer, the central types; Agent and AgentSource, remote Responders and the endpoints that have them.
 
 An [agents.NAME] table makes one AgentSource. Its agents may change at run time: an unreachable server is
 listed as unavailable and retried, and a remote endpoint may add or remove agents.
@@ -67,8 +65,8 @@ class RemoteAgentInfo:
 
     @property
     def description(self) -> str:
-        words, down = self.agent.description, self.agent.unavailable_reason
-        return f"{words} (Cannot be asked now: {down})".strip() if down else words
+        text, reason = self.agent.description, self.agent.unavailable_reason
+        return f"{text} (Cannot be asked now: {reason})".strip() if reason else text
 
 
 class AgentSource(Protocol):
@@ -91,3 +89,13 @@ class AgentSource(Protocol):
 
 Responder = Callable[[Turn], AsyncIterator[Event]]
 Layer = Callable[[Responder], Responder]
+
+
+def make_layer(applies_to: Callable[[Turn], bool], stream: Callable[[Responder, Turn], AsyncIterator[Event]]) -> Layer:
+    """Return a Layer that passes some turns through `stream`. For any other it returns the inner stream itself, which
+    then costs nothing per token."""
+
+    def layer(inner: Responder) -> Responder:
+        return lambda turn: stream(inner, turn) if applies_to(turn) else inner(turn)
+
+    return layer

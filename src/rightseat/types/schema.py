@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import OrderedDict
 from typing import Any
 
@@ -29,11 +30,9 @@ class SchemaValidator:
         if self.validator.is_valid(value):
             return None
         problems = []
-        for error in self.validator.iter_errors(value):
+        for error in itertools.islice(self.validator.iter_errors(value), MAX_PROBLEMS):
             path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.instance_path)
             problems.append(f"{path.lstrip('.') or 'value'}: {str(error.message)[:200]}")
-            if len(problems) == MAX_PROBLEMS:
-                break
         return "; ".join(problems)
 
     def find_missing(self, value: Any) -> list[tuple[str, ...]] | None:
@@ -41,9 +40,8 @@ class SchemaValidator:
         paths: list[tuple[str, ...]] = []
         for error in self.validator.iter_errors(value):
             path = tuple(step for step in error.instance_path if isinstance(step, str))
-            if not isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Required):
-                return None
-            if len(path) < len(error.instance_path):
+            is_missing = isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Required)
+            if not is_missing or len(path) < len(error.instance_path):
                 return None
             paths.append((*path, error.kind.property))
         return paths
@@ -62,12 +60,10 @@ def get_validator(schema: dict[str, Any]) -> SchemaValidator:
         raise CallerError("The JSON Schema contains a lone surrogate. Send valid Unicode text.") from None
     validator = _cache.get(key)
     if validator is None:
-        validator = _compile(schema, len(key))
-        _cache[key] = validator
+        validator = _cache[key] = _compile(schema, len(key))
         if len(_cache) > MAX_CACHED_VALIDATORS:
             _cache.popitem(last=False)
-    else:
-        _cache.move_to_end(key)
+    _cache.move_to_end(key)
     return validator
 
 
@@ -90,11 +86,8 @@ def nesting_depth(value: Any) -> int:
         level += 1
         if level > MAX_SCHEMA_DEPTH:
             break
-        values = [child for item in values for child in _children(item)]
+        parents = (
+            item.values() if isinstance(item, dict) else item for item in values if isinstance(item, dict | list)
+        )
+        values = [child for children in parents for child in children]
     return level
-
-
-def _children(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []

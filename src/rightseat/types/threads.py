@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightseat.types.events import CallArgs, Event, ReasoningDelta, RunFailed, RunFinished, TextDelta
 from rightseat.types.messages import Message
@@ -19,6 +19,7 @@ from rightseat.types.turn import Owner, Turn
 
 MAX_TITLE_CHARS = 80
 PAGE_BYTES = 1 << 20
+THREAD_BUSY = "Thread already running. Wait for its answer or stop it."
 RUN_RESTARTED = RunFailed(
     "restarted", "The server was restarted in the middle of this answer. Ask again.", 503, retry_after=2
 )
@@ -123,7 +124,6 @@ def is_delta(entry: ThreadEntry) -> TypeGuard[DeltaEvent]:
 
 
 def is_run_end(entry: ThreadEntry) -> bool:
-    """Whether the entry ends a run."""
     return isinstance(entry, _RUN_END_TYPES)
 
 
@@ -132,10 +132,7 @@ def delta_text(entry: DeltaEvent) -> str:
 
 
 def with_delta_text(entry: DeltaEvent, text: str) -> DeltaEvent:
-    """Return the delta with another text."""
-    if isinstance(entry, CallArgs):
-        return msgspec.structs.replace(entry, json=text)
-    return msgspec.structs.replace(entry, text=text)
+    return replace(entry, json=text) if isinstance(entry, CallArgs) else replace(entry, text=text)
 
 
 class EntryRow(Struct, frozen=True):
@@ -159,16 +156,13 @@ class EntryRow(Struct, frozen=True):
 
 def merge_rows(numbered: Iterable[NumberedEntry]) -> list[EntryRow]:
     """Convert entries to rows; adjacent deltas of the same message or call are merged."""
-    merged: list[EntryRow] = []
-    group: list[NumberedEntry] = []
+    groups: list[list[NumberedEntry]] = []
     for number, entry in numbered:
-        if group and not _is_adjacent(group[-1], number, entry):
-            merged.append(_merge_group(group))
-            group = []
-        group.append((number, entry))
-    if group:
-        merged.append(_merge_group(group))
-    return merged
+        if groups and _is_adjacent(groups[-1][-1], number, entry):
+            groups[-1].append((number, entry))
+        else:
+            groups.append([(number, entry)])
+    return [_merge_group(group) for group in groups]
 
 
 def _is_adjacent(previous: NumberedEntry, number: int, entry: ThreadEntry) -> bool:
@@ -189,8 +183,8 @@ def _merge_group(group: list[NumberedEntry]) -> EntryRow:
     (first, entry), (last, _) = group[0], group[-1]
     if len(group) == 1 or not is_delta(entry):
         return EntryRow(first, last, entry)
-    pieces = [one.text for _, one in group if type(one) is TextDelta]
-    pieces = pieces or [delta_text(one) for _, one in group if is_delta(one)]
+    pieces = [delta.text for _, delta in group if type(delta) is TextDelta]
+    pieces = pieces or [delta_text(delta) for _, delta in group if is_delta(delta)]
     return EntryRow(first, last, with_delta_text(entry, "".join(pieces)), tuple(accumulate(map(len, pieces))))
 
 
@@ -199,15 +193,12 @@ def extract_user_input(turn: Turn, *, new: bool, results: bool = False) -> UserI
     assistant message. Tool results of ours are in the log already and left out, unless `results` is set: such
     a client gives results of its own calls ids like ours."""
     messages = turn.messages
-    start = 0
-    if not new:
-        assistant_positions = [number for number, message in enumerate(messages) if message.role == "assistant"]
-        start = assistant_positions[-1] + 1 if assistant_positions else 0
-    include_results = new or results
+    last_answer = max((number for number, message in enumerate(messages) if message.role == "assistant"), default=-1)
+    start = 0 if new else last_answer + 1
     before = [name for m in messages[start - 1 : start] for name in (m.id, *(c.id for c in m.calls)) if name]
     new_messages: list[Message] = []
     for m in messages[start:]:
-        if include_results or m.id is None or m.id != f"result-{m.call_id}":
+        if new or results or m.id is None or m.id != f"result-{m.call_id}":
             new_messages.append(m)
         else:
             before.append(m.id)

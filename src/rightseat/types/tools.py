@@ -36,10 +36,8 @@ class Result(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        if self.content is None:
-            return ""
-        if isinstance(self.content, str):
-            return self.content
+        if self.content is None or isinstance(self.content, str):
+            return self.content or ""
         return msgspec.json.encode(self.content, enc_hook=encode_fallback).decode()
 
 
@@ -101,17 +99,17 @@ class ToolContext:
     def ask(self, message: str, schema: dict[str, Any] | None = None) -> Any:
         """Ask the person and return the answer. The run stops meanwhile, and the function restarts with the
         answer: ask before any side effect that must not happen twice."""
-        if self.answers_used < len(self.answers):
-            self.answers_used += 1
-            return self.answers[self.answers_used - 1]
-        raise AskSignal(Ask(message) if schema is None else Ask(message, "form", schema))
+        return self._next_answer(Ask(message) if schema is None else Ask(message, "form", schema))
 
     def confirm(self, message: str) -> bool:
         """Ask the person for approval; return whether it was given."""
-        if self.answers_used < len(self.answers):
-            self.answers_used += 1
-            return is_approved(self.answers[self.answers_used - 1])
-        raise AskSignal(Ask(message, "confirm", APPROVAL_SCHEMA))
+        return is_approved(self._next_answer(Ask(message, "confirm", APPROVAL_SCHEMA)))
+
+    def _next_answer(self, ask: Ask) -> Any:
+        if self.answers_used == len(self.answers):
+            raise AskSignal(ask)
+        self.answers_used += 1
+        return self.answers[self.answers_used - 1]
 
 
 ToolHandler = Callable[[dict[str, Any], ToolContext], AsyncIterator[Event | Result | Pause]]

@@ -1,7 +1,4 @@
-"""Lock of the data folder: one process at a time; the error names the pid of the holder.
-
-Tables and their migrations. WriterThread: the one thread that uses the database.
-"""
+"""The database of the data folder: its lock for one process, its tables, and the one thread that uses it."""
 
 from __future__ import annotations
 
@@ -19,19 +16,21 @@ from typing import IO, Any, TypeVar, cast
 
 from rightseat.errors import ConfigError, RightseatError, StoreFailed
 
-LOCK_FILE = "lock"
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+STORE_FAILED = "What must be kept cannot be: the store failed. Its log says why."
+Job = Callable[[], Any]
+PendingJobs = list[tuple[Job, "asyncio.Future[Any]"]]
 
 
 class FolderLock:
     """File lock, held until `close` or until the process ends in any way."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.path = folder / LOCK_FILE
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             # Opened without truncation: it contains the pid of the holder.
-            self.file: IO[str] = self.path.open("a+", encoding="utf-8")
+            self.file: IO[str] = (folder / "lock").open("a+", encoding="utf-8")
         except OSError as error:
             raise ConfigError(
                 f"The data folder {folder} cannot be used: {error.strerror}. Name another in [store] path "
@@ -40,20 +39,17 @@ class FolderLock:
         try:
             lock_file(self.file)
         except OSError:
-            first = self.read_holder_pid()
+            self.file.seek(0)
+            text = self.file.read(20).strip()
+            pid = text if text.isdecimal() else "unknown"
             self.file.close()
             raise ConfigError(
-                f"The data folder {folder} is in use by another rightseat (pid {first or 'unknown'}). Stop "
+                f"The data folder {folder} is in use by another rightseat (pid {pid}). Stop "
                 "that one, or give this one a folder of its own: [store] path, or RIGHTSEAT_DATA."
             ) from None
         self.file.truncate(0)
         self.file.write(f"{os.getpid()}\n")
         self.file.flush()
-
-    def read_holder_pid(self) -> str:
-        self.file.seek(0)
-        pid = self.file.read(20).strip()
-        return pid if pid.isdecimal() else ""
 
     def close(self) -> None:
         if not self.file.closed:
@@ -191,13 +187,6 @@ def back_up(database: sqlite3.Connection, path: Path) -> None:
     path.touch(mode=0o600)
     with closing(sqlite3.connect(path)) as copy:
         database.backup(copy)
-
-
-log = logging.getLogger(__name__)
-T = TypeVar("T")
-STORE_FAILED = "What must be kept cannot be: the store failed. Its log says why."
-Job = Callable[[], Any]
-PendingJobs = list[tuple[Job, "asyncio.Future[Any]"]]
 
 
 class WriterThread:

@@ -1,7 +1,4 @@
-"""SQLiteStore: one file, one writer thread. Deltas are flushed twice a second, most other entries at once.
-
-ExpiringTable: continuations, pending questions, tool results and checkpoints, limited in time and size.
-"""
+"""SQLiteStore: one file, one writer thread. Deltas are flushed twice a second, most other entries at once."""
 
 from __future__ import annotations
 
@@ -9,7 +6,8 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -33,11 +31,23 @@ from rightseat.types.stores import CONTINUATION_SECONDS, Continuation, PendingQu
 from rightseat.types.threads import NumberedEntry, Retention, Thread, ThreadEntry
 from rightseat.types.turn import Owner
 
+log = logging.getLogger(__name__)
+T = TypeVar("T")
 RecordKind = Literal["continuation", "question", "result", "note"]
+DATABASE_FILE = "rightseat.db"
+FLUSH_SECONDS = 0.5
+# Entries that wait while the disk fails; further ones are not kept.
+MAX_UNWRITTEN = 20_000
+# Events that wait for the next flush instead of causing one.
+_BUFFERED_EVENTS = (TextDelta, ReasoningDelta, CallArgs, TextStart, ReasoningStart, RunStarted, SubRunEvent)
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+_continuation_decoder = msgspec.json.Decoder(Continuation)
+_question_decoder = msgspec.json.Decoder(PendingQuestion)
 
 
 class ExpiringTable:
-    """Rows with an expiry. All methods run in the writer thread."""
+    """Continuations, pending questions, tool results and checkpoints, limited in time and size. All methods run in the
+    writer thread."""
 
     def __init__(
         self, database: sqlite3.Connection, capacity: int, lifetime: float, clock: Callable[[], float]
@@ -46,15 +56,12 @@ class ExpiringTable:
         self.capacity = capacity
         self.lifetime = lifetime
         self.clock = clock
-        self.number = 0
-        self.weights: dict[str, int] = {}
         self.recount()
 
     def recount(self) -> None:
         """Reload the cached totals, at the start and after a rollback."""
         (self.number,) = self.database.execute("SELECT COALESCE(MAX(number), 0) FROM kept").fetchone()
-        totals = self.database.execute("SELECT kind, SUM(weight) FROM kept GROUP BY kind")
-        self.weights = dict(totals.fetchall())
+        self.weights = Counter(dict(self.database.execute("SELECT kind, SUM(weight) FROM kept GROUP BY kind")))
 
     def put(self, kind: RecordKind, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
         now = self.clock()
@@ -64,7 +71,7 @@ class ExpiringTable:
         self.database.execute(
             "INSERT INTO kept (kind, owner, key, expires, weight, number, body) VALUES (?, ?, ?, ?, ?, ?, ?)", row
         )
-        self.weights[kind] = self.weights.get(kind, 0) + len(body)
+        self.weights[kind] += len(body)
         self.evict(kind, now)
 
     def evict(self, kind: RecordKind, now: float) -> None:
@@ -78,10 +85,8 @@ class ExpiringTable:
 
     def drop(self, kind: RecordKind, owner: Owner, key: str) -> None:
         where = (owner.name, kind, key)
-        row = self.database.execute(
-            "SELECT weight FROM kept WHERE owner = ? AND kind = ? AND key = ?", where
-        ).fetchone()
-        if row:
+        query = "SELECT weight FROM kept WHERE owner = ? AND kind = ? AND key = ?"
+        if row := self.database.execute(query, where).fetchone():
             self.database.execute("DELETE FROM kept WHERE owner = ? AND kind = ? AND key = ?", where)
             self.weights[kind] -= row[0]
 
@@ -105,25 +110,6 @@ class ExpiringTable:
         body = self.get(kind, owner, key)
         self.drop(kind, owner, key)
         return body
-
-    def get_many(self, kind: RecordKind, owner: Owner, keys: Iterable[str]) -> dict[str, bytes]:
-        bodies = ((key, self.get(kind, owner, key)) for key in keys)
-        return {key: body for key, body in bodies if body is not None}
-
-
-log = logging.getLogger(__name__)
-T = TypeVar("T")
-DATABASE_FILE = "rightseat.db"
-FLUSH_SECONDS = 0.5
-
-# Entries that wait while the disk fails; further ones are not kept.
-MAX_UNWRITTEN = 20_000
-
-# Events that wait for the next flush instead of causing one.
-_BUFFERED_EVENTS = (TextDelta, ReasoningDelta, CallArgs, TextStart, ReasoningStart, RunStarted, SubRunEvent)
-_encode = msgspec.json.Encoder(enc_hook=str).encode
-_continuation_decoder = msgspec.json.Decoder(Continuation)
-_question_decoder = msgspec.json.Decoder(PendingQuestion)
 
 
 class SQLiteStore:
@@ -170,9 +156,8 @@ class SQLiteStore:
         self.flush_timer = self.flush_handle = None
         if self.unwritten:
             written, self.unwritten = self.unwritten, []
-            self.writer.submit(lambda: self.thread_table.write_entries(written)).add_done_callback(
-                partial(self.on_flushed, written)
-            )
+            done = self.writer.submit(lambda: self.thread_table.write_entries(written))
+            done.add_done_callback(partial(self.on_flushed, written))
 
     def on_flushed(self, written: list[PendingEntry], done: asyncio.Future[None]) -> None:
         """Keep entries that could not be written for the next flush."""
@@ -190,18 +175,16 @@ class SQLiteStore:
         await self.run(lambda: self.records.put("continuation", owner, ticket, body))
 
     async def take_continuation(self, owner: Owner, resume_token: str) -> Continuation | None:
-        return decode_record(
-            await self.run(lambda: self.records.pop("continuation", owner, resume_token)), _continuation_decoder
-        )
+        body = await self.run(lambda: self.records.pop("continuation", owner, resume_token))
+        return decode_record(body, _continuation_decoder)
 
     async def save_pending_question(self, owner: Owner, conversation: str, question: PendingQuestion) -> None:
         body = _encode(question)
         await self.run(lambda: self.records.put("question", owner, conversation, body))
 
     async def take_pending_question(self, owner: Owner, conversation: str) -> PendingQuestion | None:
-        return decode_record(
-            await self.run(lambda: self.records.pop("question", owner, conversation)), _question_decoder
-        )
+        body = await self.run(lambda: self.records.pop("question", owner, conversation))
+        return decode_record(body, _question_decoder)
 
     async def save_results(self, owner: Owner, results: dict[str, str]) -> None:
         bodies = {call: text.encode("utf-8", "surrogatepass") for call, text in results.items()}
@@ -215,8 +198,9 @@ class SQLiteStore:
     async def get_results(self, owner: Owner, call_ids: list[str]) -> dict[str, str]:
         if not call_ids:
             return {}
-        bodies = await self.run(lambda: self.records.get_many("result", owner, call_ids))
-        return {call: body.decode("utf-8", "surrogatepass") for call, body in bodies.items()}
+        bodies = await self.run(lambda: [self.records.get("result", owner, call) for call in call_ids])
+        stored = ((call, body) for call, body in zip(call_ids, bodies, strict=True) if body is not None)
+        return {call: body.decode("utf-8", "surrogatepass") for call, body in stored}
 
     # CheckpointStore
 
@@ -245,10 +229,7 @@ class SQLiteStore:
 
     def append_entries(self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry]) -> None:
         key = (owner.name, thread)
-        number = first
-        for entry in entries:
-            self.unwritten.append((key, number, entry))
-            number += 1
+        self.unwritten += [(key, number, entry) for number, entry in enumerate(entries, first)]
         if isinstance(entries[-1], _BUFFERED_EVENTS):
             if self.flush_timer is None:
                 self.flush_timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)

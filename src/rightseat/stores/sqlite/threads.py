@@ -16,6 +16,7 @@ from rightseat.types.events import OpenMessageTracker, RunStarted
 from rightseat.types.threads import (
     PAGE_BYTES,
     RUN_RESTARTED,
+    THREAD_BUSY,
     EntryRow,
     NumberedEntry,
     Retention,
@@ -27,7 +28,6 @@ from rightseat.types.threads import (
 )
 
 log = logging.getLogger(__name__)
-THREAD_BUSY = "Thread already running. Wait for its answer or stop it."
 DAY_SECONDS = 86400.0
 ThreadKey = tuple[str, str]
 PendingEntry = tuple[ThreadKey, int, ThreadEntry]
@@ -78,8 +78,7 @@ class ThreadTable:
             self.owners[key[0]] += 1
         self.drop_oldest_runs(key)
         self.evict_threads(key[0])
-        last, _ = self.last_numbers(key)
-        return last
+        return self.last_numbers(key)[0]
 
     def release_lease(self, key: ThreadKey, run: str) -> None:
         """Release an unused lease, and delete the thread if it was created for it."""
@@ -89,8 +88,7 @@ class ThreadTable:
 
     def last_numbers(self, key: ThreadKey) -> tuple[int, int]:
         """Return the numbers of the thread's last entry and last run."""
-        cursor = self.database.execute("SELECT last, runs FROM threads WHERE owner = ? AND id = ?", key)
-        last, runs = cursor.fetchone()
+        last, runs = self.database.execute("SELECT last, runs FROM threads WHERE owner = ? AND id = ?", key).fetchone()
         return last, runs
 
     def write_entries(self, pending: Iterable[PendingEntry]) -> None:
@@ -153,21 +151,16 @@ class ThreadTable:
         return first - 1 if first else 0
 
     def get_thread(self, key: ThreadKey) -> Thread | None:
-        row = self.database.execute(
-            "SELECT id, name, assistant, created, updated, last, size, archived, run FROM listed "
-            "WHERE owner = ? AND id = ?",
-            key,
-        ).fetchone()
-        return thread_from_row(row) if row else None
+        threads = decode_threads(self.database.execute("SELECT * FROM listed WHERE owner = ? AND id = ?", key))
+        return threads[0] if threads else None
 
     def list_threads(self, owner: str, assistant: str | None, archived: bool, limit: int, offset: int) -> list[Thread]:
         rows = self.database.execute(
-            "SELECT id, name, assistant, created, updated, last, size, archived, run FROM listed "
-            "WHERE owner = ? AND (? OR NOT archived) AND (? IS NULL OR assistant = ?) "
+            "SELECT * FROM listed WHERE owner = ? AND (? OR NOT archived) AND (? IS NULL OR assistant = ?) "
             "ORDER BY updated DESC, id LIMIT ? OFFSET ?",
             (owner, archived, assistant, assistant, limit, offset),
         )
-        return [thread_from_row(row) for row in rows]
+        return decode_threads(rows)
 
     def update_thread(self, key: ThreadKey, name: str | None, archived: bool | None) -> Thread | None:
         self.database.execute(
@@ -199,8 +192,7 @@ class ThreadTable:
 
     def drop_oldest_runs(self, key: ThreadKey) -> None:
         """Delete the oldest runs of a thread that is over its size; the newest run always stays."""
-        cursor = self.database.execute("SELECT size FROM threads WHERE owner = ? AND id = ?", key)
-        (size,) = cursor.fetchone()
+        (size,) = self.database.execute("SELECT size FROM threads WHERE owner = ? AND id = ?", key).fetchone()
         if size <= self.retention.thread_bytes:
             return
         weights = self.database.execute(
@@ -232,8 +224,9 @@ class ThreadTable:
 
     def end_orphaned_runs(self) -> int:
         """End the runs of dead processes and return their number; the folder lock excludes live ones."""
-        dead = self.database.execute("SELECT owner, thread, run FROM leases WHERE epoch <> ?", (self.epoch,))
-        leases = dead.fetchall()
+        leases = self.database.execute(
+            "SELECT owner, thread, run FROM leases WHERE epoch <> ?", (self.epoch,)
+        ).fetchall()
         for owner, thread, name in leases:
             key = (owner, thread)
             last, run = self.last_numbers(key)
@@ -243,25 +236,16 @@ class ThreadTable:
                 open_messages.track(entry)
             # RunStarted may not have been written; clients need it before the end.
             run_started = [] if events else [RunStarted(thread, name)]
-            self.append_rows(
-                {key: list(enumerate([*run_started, *open_messages.end_events(), RUN_RESTARTED], last + 1))}
-            )
+            ends = [*run_started, *open_messages.end_events(), RUN_RESTARTED]
+            self.append_rows({key: list(enumerate(ends, last + 1))})
         return len(leases)
 
 
-def thread_from_row(row: tuple[str, str, str, float, float, int, int, int, str]) -> Thread:
-    id, name, assistant, created, updated, last, size, archived, run = row
-    return Thread(
-        id=id,
-        name=name,
-        assistant=assistant,
-        created=created,
-        updated=updated,
-        last=last,
-        size=size,
-        archived=bool(archived),
-        run=run,
-    )
+def decode_threads(rows: sqlite3.Cursor) -> list[Thread]:
+    """Return the threads that are rows of the view `listed`."""
+    names = [column[0] for column in rows.description]
+    # Not strict: SQLite has `archived` as a number.
+    return [msgspec.convert(dict(zip(names, row, strict=True)), Thread, strict=False) for row in rows]
 
 
 def encode_entry(entry: ThreadEntry) -> bytes | None:
