@@ -59,7 +59,9 @@ def list_tables(kind: type[Struct] = settings.Config, prefix: str = "") -> Itera
 def read_meanings(kind: type[Struct]) -> dict[str, str]:
     """The strings below the fields, which Python itself does not keep."""
     texts = {}
-    sources = [inspect.getsource(base) for base in reversed(kind.__mro__) if issubclass(base, Struct) and base is not Struct]
+    sources = [
+        inspect.getsource(base) for base in reversed(kind.__mro__) if issubclass(base, Struct) and base is not Struct
+    ]
     for found in (node for source in sources for node in ast.parse(source).body if isinstance(node, ast.ClassDef)):
         for field, below in zip(found.body, found.body[1:], strict=False):
             if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,7 +11,6 @@ from msgspec import Meta, Struct
 
 from rightseat.config.problems import ConfigProblems, Key, check_struct, resolve_secret
 from rightseat.config.secret import Secret
-from rightseat.types.text import closest_match
 
 Number = Annotated[int, Meta(ge=0)]
 Window = Annotated[int, Meta(ge=1, le=10_000)]
@@ -107,46 +105,42 @@ class GuardSettings(Struct, frozen=True, kw_only=True):
     """Functions and services that also check texts, by name."""
 
 
-GuardProblem = tuple[tuple[str, ...], str]
-
-
-def find_guard_problems(guard: GuardSettings) -> Iterator[GuardProblem]:
-    """Yield the key and a fix for values that are valid by type but cannot work."""
-    named = (
-        (("input", "deny_topics"), guard.input.deny_topics),
-        (("input", "allow_topics"), guard.input.allow_topics),
-        (("output", "deny_topics"), guard.output.deny_topics),
-    )
-    for place, names in named:
-        for name in names:
-            if name not in guard.topics:
-                near = closest_match(name, guard.topics)
-                hint = f"Did you mean {near}?" if near else "Write it into the table topics, with its words."
-                yield place, f"there is no topic {name!r}. {hint}"
-    for name, validator in guard.validators.items():
-        if bool(validator.target) == bool(validator.url):
-            yield ("validators", name), "write either target, a function, or url, a service."
-        elif validator.url and not re.fullmatch(r"https?://[^\s]+", validator.url):
-            yield (("validators", name, "url"), "write a full address, such as https://host/guardrails/validate.")
-        elif validator.target and not re.fullmatch(r"[\w.]+:[\w.]+", validator.target):
-            yield ("validators", name, "target"), f"{validator.target!r} is not of the form module:attribute."
-
-
 def check_guard(table: Any, key: Key, folder: Path, problems: ConfigProblems) -> GuardSettings | None:
     settings = check_struct(table, GuardSettings, key, problems)
     if settings is None:
         return None
-    for place, text in find_guard_problems(settings):
-        problems.add((*key, *place), text)
-
-    def opened(name: str, validator: ValidatorSettings) -> ValidatorSettings:
-        if validator.key is None:
-            return validator
-        secret_key = resolve_secret(validator.key.reveal(), (*key, "validators", name, "key"), folder, problems)
-        return msgspec.structs.replace(validator, key=secret_key)
-
-    validators = {name: opened(name, validator) for name, validator in settings.validators.items()}
+    topics = settings.topics
+    topic_keys: tuple[tuple[Key, tuple[str, ...]], ...] = (
+        (("input", "deny_topics"), settings.input.deny_topics),
+        (("input", "allow_topics"), settings.input.allow_topics),
+        (("output", "deny_topics"), settings.output.deny_topics),
+    )
+    for place, names in topic_keys:
+        for name in names:
+            if name not in topics:
+                otherwise = "Write it into the table topics, with its words."
+                problems.add_unknown_name((*key, *place), f"there is no topic {name!r}.", name, topics, otherwise)
+    validators = {
+        name: check_validator(validator, (*key, "validators", name), folder, problems)
+        for name, validator in settings.validators.items()
+    }
     return msgspec.structs.replace(settings, validators=validators)
+
+
+def check_validator(
+    validator: ValidatorSettings, key: Key, folder: Path, problems: ConfigProblems
+) -> ValidatorSettings:
+    """Report values that are valid by type but cannot work; return the validator with its key resolved."""
+    if bool(validator.target) == bool(validator.url):
+        problems.add(key, "write either target, a function, or url, a service.")
+    elif validator.url and not re.fullmatch(r"https?://[^\s]+", validator.url):
+        problems.add((*key, "url"), "write a full address, such as https://host/guardrails/validate.")
+    elif validator.target:
+        problems.check_target((*key, "target"), validator.target)
+    if validator.key is None:
+        return validator
+    secret = resolve_secret(validator.key.reveal(), (*key, "key"), folder, problems)
+    return msgspec.structs.replace(validator, key=secret)
 
 
 def check_guard_references(raw: dict[str, Any], problems: ConfigProblems) -> None:
@@ -156,6 +150,6 @@ def check_guard_references(raw: dict[str, Any], problems: ConfigProblems) -> Non
         for name, entry in tables.items() if isinstance(tables, dict) else ():
             reference = entry.get(key) if isinstance(entry, dict) else None
             if isinstance(reference, str) and reference and reference not in known:
-                near = closest_match(reference, known)
-                hint = f"Did you mean {near}?" if near else f"Write [{among}.{reference}]."
-                problems.add((table, name, key), f"there is no [{among}.{reference}]. {hint}")
+                missing = f"[{among}.{reference}]"
+                text, otherwise = f"there is no {missing}.", f"Write {missing}."
+                problems.add_unknown_name((table, name, key), text, reference, known, otherwise)

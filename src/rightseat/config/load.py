@@ -1,14 +1,12 @@
-"""Read rightseat.toml into a Config. All problems are reported at once, each with its line and a fix.
-
-Check the parsed file: unknown keys, wrong types, and references to missing names.
-"""
+"""Load rightseat.toml as a Config. All problems are reported at once, each with its line and a fix."""
 
 from __future__ import annotations
 
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +16,11 @@ from rightseat.config.guardrails import check_guard, check_guard_references
 from rightseat.config.problems import (
     ConfigProblems,
     Key,
+    S,
     array_key,
     check_named_tables,
     check_struct,
     find_key_lines,
-    get_tables,
     resolve_secret,
 )
 from rightseat.config.secret import Secret, is_reference
@@ -42,76 +40,40 @@ from rightseat.config.settings import (
     ToolSettings,
 )
 from rightseat.errors import ConfigError
-from rightseat.types.text import closest_match
 
-TABLES = (
-    "server",
-    "auth",
-    "models",
-    "assistants",
-    "agents",
-    "plugins",
-    "databases",
-    "mcp",
-    "tools",
-    "limits",
-    "store",
-    "hooks",
-    "guardrails",
-)
-
-MODEL_KEYS = tuple(name for name in ModelSettings.__struct_fields__ if name != "options")
-AGENT_KEYS = ("kind", "title", "description")
+CONFIG_FILE = "rightseat.toml"
 _URL_PASSWORD = re.compile(r"://[^/@]*:[^/@]+@")
 _SECRET_KEY = re.compile(r"(?i)(^|[_-])(key|token|secret|password|authorization|cookie)$")
 
 
 def check_config(raw: dict[str, Any], path: Path, problems: ConfigProblems) -> Config | None:
+    folder = path.parent
+    models = raw["models"] if isinstance(raw.get("models"), dict) else {}
+    check_assistant = partial(_check_assistant, models=models)
+    tables: dict[str, Any] = {
+        "server": check_struct(raw.get("server", {}), ServerSettings, ("server",), problems),
+        "auth": _check_auth(raw.get("auth", {}), folder, problems),
+        "models": check_named_tables(raw, "models", _check_model, folder, problems),
+        "assistants": check_named_tables(raw, "assistants", check_assistant, folder, problems),
+        "agents": check_named_tables(raw, "agents", partial(_check_open_table, AgentSettings), folder, problems),
+        "plugins": _check_plugins(raw.get("plugins", []), folder, problems),
+        "databases": check_named_tables(raw, "databases", _check_database, folder, problems),
+        "mcp": check_named_tables(raw, "mcp", _check_mcp, folder, problems),
+        "tools": _check_tools(raw.get("tools", {}), models, problems),
+        "limits": check_struct(raw.get("limits", {}), LimitSettings, ("limits",), problems),
+        "store": check_struct(raw.get("store", {}), StoreSettings, ("store",), problems),
+        "hooks": _check_hooks(raw.get("hooks", {}), problems),
+        "guardrails": check_named_tables(raw, "guardrails", check_guard, folder, problems),
+    }
     for name in raw:
-        if name not in TABLES:
-            problems.add_unknown_key((name,), TABLES)
-    server = check_struct(raw.get("server", {}), ServerSettings, ("server",), problems)
-    auth = _check_auth(raw.get("auth", {}), path.parent, problems)
-    limits = check_struct(raw.get("limits", {}), LimitSettings, ("limits",), problems)
-    store = check_struct(raw.get("store", {}), StoreSettings, ("store",), problems)
-    hooks = _check_hooks(raw.get("hooks", {}), problems)
-    tools = _check_tools(raw.get("tools", {}), raw, problems)
-    plugins = _check_plugins(raw.get("plugins", []), path.parent, problems)
-    databases = check_named_tables(raw, "databases", _check_database, path.parent, problems)
-    servers = check_named_tables(raw, "mcp", _check_mcp, path.parent, problems)
-    guardrails = check_named_tables(raw, "guardrails", check_guard, path.parent, problems)
+        if name not in tables:
+            problems.add_unknown_key((name,), tables)
+    for name, model in tables["models"].items():
+        _check_model_names(model.fallbacks, ("models", name, "fallbacks"), models, problems)
+    if tables["auth"] and tables["limits"]:
+        _check_owners(tables["limits"], tables["auth"], problems)
     check_guard_references(raw, problems)
-    if auth and limits:
-        _check_owners(limits, auth, problems)
-    model_tables = get_tables(raw, "models", problems)
-    models = {
-        name: _check_model(table, ("models", name), path.parent, problems) for name, table in model_tables.items()
-    }
-    for name, model in models.items():
-        _check_model_names(model.fallbacks if model else (), ("models", name, "fallbacks"), model_tables, problems)
-    assistants = {
-        name: _check_assistant(table, ("assistants", name), path.parent, model_tables, problems)
-        for name, table in get_tables(raw, "assistants", problems).items()
-    }
-    agents = check_named_tables(raw, "agents", _check_agent, path.parent, problems)
-    if server is None or auth is None or limits is None or store is None or tools is None or problems.items:
-        return None
-    return Config(
-        server=server,
-        auth=auth,
-        limits=limits,
-        store=store,
-        hooks=hooks or HookSettings(),
-        models={name: model for name, model in models.items() if model},
-        assistants={name: assistant for name, assistant in assistants.items() if assistant},
-        agents=agents,
-        plugins=tuple(plugin for plugin in plugins if plugin),
-        databases=databases,
-        mcp=servers,
-        guardrails=guardrails,
-        tools=tools,
-        path=path,
-    )
+    return None if problems.items else Config(path=path, **tables)
 
 
 def _check_auth(table: Any, folder: Path, problems: ConfigProblems) -> AuthSettings | None:
@@ -122,59 +84,63 @@ def _check_auth(table: Any, folder: Path, problems: ConfigProblems) -> AuthSetti
         problems.add(("auth", "proxy_header"), 'proxy_addresses is missing. Name the proxy, such as ["10.0.0.5"].')
     if proxy_keys == {"proxy_addresses"}:
         problems.add(("auth", "proxy_addresses"), "proxy_header is missing.")
-    if auth is None:
-        return None
-    keys = {
-        name: resolve_secret(value.reveal(), ("auth", "keys", name), folder, problems)
-        for name, value in auth.keys.items()
+    return _resolve_fields(auth, ("keys",), ("auth",), folder, problems) if auth else None
+
+
+def _resolve_fields(
+    settings: S,
+    fields: Iterable[str],
+    key: Key,
+    folder: Path,
+    problems: ConfigProblems,
+    resolve: Callable[[str, Key, Path, ConfigProblems], Secret] = resolve_secret,
+) -> S:
+    """Return the settings with the references in these tables of secrets resolved."""
+    tables = {
+        field: {
+            name: resolve(value.reveal(), (*key, field, name), folder, problems)
+            for name, value in getattr(settings, field).items()
+        }
+        for field in fields
     }
-    return msgspec.structs.replace(auth, keys=keys)
+    return msgspec.structs.replace(settings, **tables)
 
 
 def _check_hooks(table: Any, problems: ConfigProblems) -> HookSettings | None:
     hooks = check_struct(table, HookSettings, ("hooks",), problems)
     for name, target in table.items() if hooks else ():
-        if isinstance(target, str) and not re.fullmatch(r"[\w.]+:[\w.]+", target):
-            problems.add(("hooks", name), f"{target!r} is not of the form module:attribute.")
+        if isinstance(target, str):
+            problems.check_target(("hooks", name), target)
     return hooks
 
 
-def _check_tools(table: Any, raw: dict[str, Any], problems: ConfigProblems) -> ToolSettings | None:
+def _check_tools(table: Any, models: dict[str, Any], problems: ConfigProblems) -> ToolSettings | None:
     tools = check_struct(table, ToolSettings, ("tools",), problems)
-    models = raw.get("models", {})
     if tools and tools.embeddings and tools.embeddings not in models:
-        near = closest_match(tools.embeddings, models)
-        hint = f"Did you mean {near}?" if near else f"Write [models.{tools.embeddings}]."
-        problems.add(("tools", "embeddings"), f"there is no model {tools.embeddings!r}. {hint}")
+        name = tools.embeddings
+        problems.add_unknown_name(
+            ("tools", "embeddings"), f"there is no model {name!r}.", name, models, f"Write [models.{name}]."
+        )
     return tools
 
 
-def _check_plugins(tables: Any, folder: Path, problems: ConfigProblems) -> list[PluginSettings | None]:
+def _check_plugins(tables: Any, folder: Path, problems: ConfigProblems) -> tuple[PluginSettings, ...]:
     if not isinstance(tables, list):
         problems.add_wrong_type(("plugins",), "tables, each begun by [[plugins]]", tables)
-        return []
-    return [
-        _check_plugin(table, (array_key("plugins", number),), folder, problems) for number, table in enumerate(tables)
-    ]
+        return ()
+    keys = [(array_key("plugins", number),) for number in range(len(tables))]
+    plugins = [_check_plugin(table, key, folder, problems) for table, key in zip(tables, keys, strict=True)]
+    return tuple(plugin for plugin in plugins if plugin)
 
 
 def _check_plugin(table: Any, key: Key, folder: Path, problems: ConfigProblems) -> PluginSettings | None:
     plugin = check_struct(table, PluginSettings, key, problems)
-    if plugin is None:
-        return None
-    plugin_folder = folder / Path(plugin.path).expanduser()
-    if plugin.enabled and not plugin_folder.is_dir():
-        problems.add((*key, "path"), f"there is no folder {plugin_folder}.")
-    if not plugin.enabled:
+    if plugin is None or not plugin.enabled:
         return plugin
-    secrets = {
-        group: {
-            name: resolve_secret(value.reveal(), (*key, group, name), folder, problems)
-            for name, value in getattr(plugin, group).items()
-        }
-        for group in ("auth", "environment")
-    }
-    return msgspec.structs.replace(plugin, **secrets)
+    plugin_folder = folder / Path(plugin.path).expanduser()
+    if not plugin_folder.is_dir():
+        problems.add((*key, "path"), f"there is no folder {plugin_folder}.")
+    return _resolve_fields(plugin, ("auth", "environment"), key, folder, problems)
 
 
 def _check_database(table: Any, key: Key, folder: Path, problems: ConfigProblems) -> DatabaseSettings | None:
@@ -201,14 +167,7 @@ def _check_mcp(table: Any, key: Key, folder: Path, problems: ConfigProblems) -> 
     for group in ("args", "env") if server.url else ("headers",):
         if getattr(server, group):
             problems.add((*key, group), f"it goes with {'command' if server.url else 'url'}.")
-    secrets = {
-        group: {
-            name: _resolve_value(value.reveal(), (*key, group, name), folder, problems)
-            for name, value in getattr(server, group).items()
-        }
-        for group in ("env", "headers")
-    }
-    return msgspec.structs.replace(server, **secrets)
+    return _resolve_fields(server, ("env", "headers"), key, folder, problems, _resolve_value)
 
 
 def _resolve_value(value: str, key: Key, folder: Path, problems: ConfigProblems) -> Secret:
@@ -219,42 +178,33 @@ def _resolve_value(value: str, key: Key, folder: Path, problems: ConfigProblems)
 
 def _check_owners(limits: LimitSettings, auth: AuthSettings, problems: ConfigProblems) -> None:
     """Report limits of unknown owners: such a limit would never apply."""
+    text = "there is no key of that name in [auth.keys]."
+    otherwise = 'Others than keys are named in full: "jwt:SUBJECT".'
     for name in limits.owners:
         if ":" not in name and name != "local" and name not in auth.keys:
-            near = closest_match(name, auth.keys)
-            hint = f"Did you mean {near}?" if near else 'Others than keys are named in full: "jwt:SUBJECT".'
-            problems.add(("limits", "owners", name), f"there is no key of that name in [auth.keys]. {hint}")
+            problems.add_unknown_name(("limits", "owners", name), text, name, auth.keys, otherwise)
 
 
 def _check_model(table: Any, key: Key, folder: Path, problems: ConfigProblems) -> ModelSettings | None:
-    if not isinstance(table, dict):
-        problems.add_wrong_type(key, "a table", table)
-        return None
-    ours = {name: table[name] for name in MODEL_KEYS if name in table}
-    options = {
-        name: _resolve_option(value, (*key, name), folder, problems)
-        for name, value in table.items()
-        if name not in ours
-    }
-    if "spec" not in ours:
+    if isinstance(table, dict) and "spec" not in table:
         problems.add(key, 'spec is missing. Write for example spec = "openai:gpt-4o", or spec = "local".')
-        return None
-    model = check_struct(ours, ModelSettings, key, problems)
-    return msgspec.structs.replace(model, options=options) if model else None
+        table = {**table, "spec": ""}
+    return _check_open_table(ModelSettings, table, key, folder, problems)
 
 
-def _check_agent(table: Any, key: Key, folder: Path, problems: ConfigProblems) -> AgentSettings | None:
+def _check_open_table(kind: type[S], table: Any, key: Key, folder: Path, problems: ConfigProblems) -> S | None:
+    """Check the keys of ours in a table; every other one is an option that the model or agent itself checks."""
     if not isinstance(table, dict):
         problems.add_wrong_type(key, "a table", table)
         return None
-    ours = {name: table[name] for name in AGENT_KEYS if name in table}
+    ours = {name: value for name, value in table.items() if name != "options" and name in kind.__struct_fields__}
     options = {
         name: _resolve_option(value, (*key, name), folder, problems)
         for name, value in table.items()
         if name not in ours
     }
-    agent = check_struct(ours, AgentSettings, key, problems)
-    return msgspec.structs.replace(agent, options=options) if agent else None
+    settings = check_struct(ours, kind, key, problems)
+    return msgspec.structs.replace(settings, options=options) if settings else None
 
 
 def _resolve_option(value: Any, key: Key, folder: Path, problems: ConfigProblems) -> Any:
@@ -266,7 +216,7 @@ def _resolve_option(value: Any, key: Key, folder: Path, problems: ConfigProblems
 
 
 def _check_assistant(
-    table: Any, key: Key, folder: Path, models: dict[str, Any], problems: ConfigProblems
+    table: Any, key: Key, folder: Path, problems: ConfigProblems, models: dict[str, Any]
 ) -> AssistantSettings | None:
     assistant = check_struct(table, AssistantSettings, key, problems)
     if not isinstance(table, dict):
@@ -276,23 +226,19 @@ def _check_assistant(
     _check_model_names(assistant.models if assistant else (), (*key, "models"), models, problems)
     tools = table.get("tools")
     for tool in tools if isinstance(tools, list) else ():
-        if isinstance(tool, str) and not re.fullmatch(r"[\w.]+:[\w.]+", tool):
-            problems.add((*key, "tools"), f"{tool!r} is not of the form module:attribute.")
+        if isinstance(tool, str):
+            problems.check_target((*key, "tools"), tool)
     system = _read_system_prompt(table, key, folder, problems)
     return msgspec.structs.replace(assistant, system=system) if assistant else None
 
 
 def _check_model_names(names: Iterable[str], key: Key, models: dict[str, Any], problems: ConfigProblems) -> None:
     for name in names:
-        if name not in models and not _is_spec(name):
-            near = closest_match(name, (*models, "local"))
-            hint = f"Did you mean {near}?" if near else f"Write [models.{name}], or a spec like openai:{name}."
-            problems.add(key, f"there is no model {name!r}. {hint}")
-
-
-def _is_spec(name: str) -> bool:
-    """Whether the name has the form of a model spec; its existence is checked when the model is made."""
-    return ":" in name or name in ("local", "empty") or name.lower().endswith(".gguf")
+        # A spec is checked when its model is made.
+        is_spec = ":" in name or name in ("local", "empty") or name.lower().endswith(".gguf")
+        if name not in models and not is_spec:
+            otherwise = f"Write [models.{name}], or a spec like openai:{name}."
+            problems.add_unknown_name(key, f"there is no model {name!r}.", name, (*models, "local"), otherwise)
 
 
 def _read_system_prompt(table: dict[str, Any], key: Key, folder: Path, problems: ConfigProblems) -> Any:
@@ -308,9 +254,6 @@ def _read_system_prompt(table: dict[str, Any], key: Key, folder: Path, problems:
     except UnicodeDecodeError:
         problems.add((*key, "system_file"), f"{folder / name} is not UTF-8 text.")
     return system
-
-
-CONFIG_FILE = "rightseat.toml"
 
 
 def load_config(
@@ -348,18 +291,13 @@ def _drop_none(**values: Any) -> dict[str, Any]:
 
 
 def _apply_overrides(config: Config, flags: dict[str, Any], model: str, env: Mapping[str, str]) -> Config:
-    changes: dict[str, Any] = {}
-    if host := env.get("RIGHTSEAT_HOST"):
-        changes["host"] = host
-    if port := env.get("RIGHTSEAT_PORT"):
-        changes["port"] = _parse_port(port)
+    port = env.get("RIGHTSEAT_PORT")
+    changes = _drop_none(host=env.get("RIGHTSEAT_HOST") or None, port=_parse_port(port) if port else None)
+    server = msgspec.structs.replace(config.server, **changes | flags)
+    if not model and not env.get("RIGHTSEAT_MODEL"):
+        return msgspec.structs.replace(config, server=server)
     source = "--model" if model else "RIGHTSEAT_MODEL"
-    return msgspec.structs.replace(
-        config,
-        server=msgspec.structs.replace(config.server, **changes | flags),
-        model=model or env.get("RIGHTSEAT_MODEL", ""),
-        model_from=source if model or env.get("RIGHTSEAT_MODEL") else "",
-    )
+    return msgspec.structs.replace(config, server=server, model=model or env["RIGHTSEAT_MODEL"], model_from=source)
 
 
 def _parse_port(text: str) -> int:

@@ -1,7 +1,6 @@
-"""ConfigProblems: all problems of a file, each with line, key and a fix.
+"""ConfigProblems: all problems of a file, each with line, key and a fix; and the check of a table against a Struct.
 
-Line numbers of the keys of a TOML text, which tomllib does not provide. Check a table of the file against a Struct:
-unknown keys, wrong types, references to secrets.
+The line numbers of keys are found here: tomllib does not provide them.
 """
 
 from __future__ import annotations
@@ -92,10 +91,17 @@ class ConfigProblems:
         place = f"{self.path}:{line}" if line else str(self.path)
         self.items.append((line, f"{place}: {text}"))
 
+    def add_unknown_name(self, key: Key, text: str, name: str, known: Iterable[str], otherwise: str) -> None:
+        """Add a problem with the name that was meant, or `otherwise` if none is close."""
+        near = closest_match(name, known)
+        self.add(key, f"{text} Did you mean {near}?" if near else f"{text} {otherwise}")
+
     def add_unknown_key(self, key: Key, known: Iterable[str]) -> None:
-        near = closest_match(key[-1], known)
-        hint = f"Did you mean {near}?" if near else f"Known here: {', '.join(known)}."
-        self.add(key, f"unknown key. {hint}")
+        self.add_unknown_name(key, "unknown key.", key[-1], known, f"Known here: {', '.join(known)}.")
+
+    def check_target(self, key: Key, target: str) -> None:
+        if not re.fullmatch(r"[\w.]+:[\w.]+", target):
+            self.add(key, f"{target!r} is not of the form module:attribute.")
 
     def add_wrong_type(self, key: Key, expected: str, value: Any) -> None:
         # Never show the value: it may be a misplaced secret.
@@ -117,14 +123,6 @@ class ConfigProblems:
 S = TypeVar("S", bound=Struct)
 
 
-def get_tables(raw: dict[str, Any], name: str, problems: ConfigProblems) -> dict[str, Any]:
-    table = raw.get(name, {})
-    if isinstance(table, dict):
-        return table
-    problems.add_wrong_type((name,), f"tables such as [{name}.NAME]", table)
-    return {}
-
-
 def check_named_tables(
     raw: dict[str, Any],
     name: str,
@@ -133,9 +131,12 @@ def check_named_tables(
     problems: ConfigProblems,
 ) -> dict[str, S]:
     """Check the tables [name.NAME] and return the valid ones by NAME."""
+    tables = raw.get(name, {})
+    if not isinstance(tables, dict):
+        problems.add_wrong_type((name,), f"tables such as [{name}.NAME]", tables)
+        return {}
     checked = {
-        table_name: check_table(table, (name, table_name), folder, problems)
-        for table_name, table in get_tables(raw, name, problems).items()
+        table_name: check_table(table, (name, table_name), folder, problems) for table_name, table in tables.items()
     }
     return {table_name: settings for table_name, settings in checked.items() if settings is not None}
 

@@ -13,14 +13,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from rightseat.errors import Misused, Unavailable
 from rightseat.http.security import merge_headers
 from rightseat.runtime.incidents import NO_REQUEST, Incident, current_request
 from rightseat.tools.function import ToolThreadRunner
-from rightseat.types.agents import Responder
+from rightseat.types.agents import Responder, make_layer
 from rightseat.types.events import Event, RunFinished, RunFinishReason, Usage
 from rightseat.types.messages import Message
 from rightseat.types.output import RunOutput
@@ -92,22 +92,20 @@ class Hooks:
         parent's request and call no hooks."""
         if self.before is None and self.after is None:
             return inner
-
-        def respond(turn: Turn) -> AsyncIterator[Event]:
-            return inner(turn) if turn.depth else self.stream_with_hooks(inner, turn)
-
-        return respond
+        return make_layer(lambda turn: not turn.depth, self.stream_with_hooks)(inner)
 
     async def stream_with_hooks(self, inner: Responder, turn: Turn) -> AsyncIterator[Event]:
         if self.before is not None:
             turn = apply_additions(turn, await self.run_before_hook(self.before, turn))
-        output = RunOutput() if self.after is not None else None
+        output = RunOutput()
         async with closing(inner(turn)) as events:
             async for event in events:
-                if output is not None:
+                if self.after is not None:
                     output.add_event(event)
                     if type(event) is RunFinished:
-                        self.start_after_hook(turn, event, output)
+                        fields = structs.asdict(build_hook_request(turn))
+                        fields |= {"output": output.messages, "reason": event.reason, "usage": event.usage}
+                        self.start_hook("on_after_request", self.after, HookResponse(**fields))
                 yield event
 
     async def run_before_hook(self, hook: BeforeRequestHook, turn: Turn) -> RequestAdditions:
@@ -123,12 +121,6 @@ class Hooks:
                 f"on_before_request gave a {type(result).__name__} that cannot be read. "
                 "Return nothing, or headers and properties: RequestAdditions(headers={…}, properties={…})."
             ) from None
-
-    def start_after_hook(self, turn: Turn, event: RunFinished, output: RunOutput) -> None:
-        if self.after is not None:
-            fields = msgspec.structs.asdict(build_hook_request(turn))
-            response = HookResponse(**fields, output=output.messages, reason=event.reason, usage=event.usage)
-            self.start_hook("on_after_request", self.after, response)
 
     def report_incident(self, incident: Incident) -> None:
         if self.on_error is not None:
@@ -166,7 +158,7 @@ async def call_function(threads: ToolThreadRunner, function: Callable[..., Any],
 
 
 def build_hook_request(turn: Turn) -> HookRequest:
-    arrival = current_request.get() or NO_REQUEST
+    request = current_request.get() or NO_REQUEST
     return HookRequest(
         thread=turn.thread,
         run=turn.run,
@@ -175,8 +167,8 @@ def build_hook_request(turn: Turn) -> HookRequest:
         messages=turn.messages,
         properties=dict(turn.forwarded.properties),
         headers=dict(turn.headers),
-        url=arrival.url,
-        method=arrival.method,
+        url=request.url,
+        method=request.method,
     )
 
 

@@ -1,9 +1,7 @@
-"""Interrupts for text-only clients: the question is a text, and the next message is its answer.
+"""Answers of clients that echo no ids, found by the conversation: its thread, else a hash of the history up to and
+including our question. Without a match it is a normal new turn.
 
-Tool results of clients that return no call ids, matched to our calls by the conversation.
-
-Such a client echoes no id, so the interrupt is found by the conversation: its thread, else a hash of the
-history up to and including our question. Without a match it is a normal new turn.
+Interrupts become a text whose next message is the answer; results of a client's calls are given our ids.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rightseat.engine.answers import parse_consent
-from rightseat.types.agents import Layer, Responder
+from rightseat.types.agents import Layer, Responder, make_layer
 from rightseat.types.events import CallStart, Event, Interrupt, RunFinished, TextDelta, text_events
 from rightseat.types.messages import Message, TextMessagePart, text_message
 from rightseat.types.stores import IdGenerator, PendingQuestion, Store, parse_resume_token
@@ -25,16 +23,10 @@ from rightseat.types.turn import InterruptAnswer, Turn
 
 
 def questions_as_text(store: Store) -> Layer:
-    def layer(inner: Responder) -> Responder:
-        if not getattr(inner, "can_ask", True):
-            return inner
-
-        def respond(turn: Turn) -> AsyncIterator[Event]:
-            return inner(turn) if turn.shows_interrupts else stream_questions_as_text(inner, turn, store)
-
-        return respond
-
-    return layer
+    layer = make_layer(
+        lambda turn: not turn.shows_interrupts, lambda inner, turn: stream_questions_as_text(inner, turn, store)
+    )
+    return lambda inner: layer(inner) if getattr(inner, "can_ask", True) else inner
 
 
 async def stream_questions_as_text(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[Event]:
@@ -56,9 +48,8 @@ async def stream_questions_as_text(inner: Responder, turn: Turn, store: Store) -
                         yield part
                     posted_answer = text_message("assistant", texts.getvalue() + question_text)
                     key = make_conversation_key(turn, (*turn.messages, posted_answer))
-                    await store.save_pending_question(
-                        turn.owner, key, PendingQuestion(question.id, question.kind, remove_whitespace(question_text))
-                    )
+                    pending = PendingQuestion(question.id, question.kind, remove_whitespace(question_text))
+                    await store.save_pending_question(turn.owner, key, pending)
                     yield replace(event, reason="stop")
                 case RunFinished(reason="interrupt"):
                     # The client's calls come first; the question follows their results.
@@ -71,26 +62,21 @@ async def restore_answer(turn: Turn, store: Store) -> Turn:
     """Return the turn with its last message as the answer, if that directly follows our question."""
     if turn.answers or not turn.messages or turn.messages[-1].role != "user":
         return turn
-    bound = await store.take_pending_question(turn.owner, make_conversation_key(turn, turn.messages[:-1]))
-    if bound is None:
-        return turn
-    history = turn.messages[:-1]
+    *history, reply = turn.messages
+    pending = await store.take_pending_question(turn.owner, make_conversation_key(turn, history))
     # A thread id alone is not enough: the previous message must be the question.
-    if not history or not remove_whitespace(history[-1].text).endswith(bound.question):
+    if pending is None or not history or not remove_whitespace(history[-1].text).endswith(pending.question):
         return turn
-    text = turn.messages[-1].text
-    approved = parse_consent(text) if bound.kind == "confirm" else None
-    if bound.kind == "confirm" and approved is None:
-        return turn
-    answer = (
-        InterruptAnswer(bound.interrupt, text=text)
-        if approved is None
-        else InterruptAnswer(bound.interrupt, payload={"approved": approved})
-    )
+    answer = InterruptAnswer(pending.interrupt, text=reply.text)
+    if pending.kind == "confirm":
+        approved = parse_consent(reply.text)
+        if approved is None:
+            return turn
+        answer = InterruptAnswer(pending.interrupt, payload={"approved": approved})
     # Keep attachments: they may be what the question asks for.
-    files = tuple(part for part in turn.messages[-1].parts if not isinstance(part, TextMessagePart))
-    messages = (*history[:-1], Message("user", files)) if files else history[:-1]
-    return replace(turn, answers=(answer,), messages=messages)
+    files = tuple(part for part in reply.parts if not isinstance(part, TextMessagePart))
+    messages = [*history[:-1], Message("user", files)] if files else history[:-1]
+    return replace(turn, answers=(answer,), messages=tuple(messages))
 
 
 def remove_whitespace(text: str) -> str:
@@ -98,7 +84,7 @@ def remove_whitespace(text: str) -> str:
     return "".join(text.split())
 
 
-def make_conversation_key(turn: Turn, messages: tuple[Message, ...]) -> str:
+def make_conversation_key(turn: Turn, messages: Sequence[Message]) -> str:
     if turn.conversation:
         return f"thread:{turn.conversation}"
     history = [(m.role, remove_whitespace(m.text), [(c.name, c.id) for c in m.calls], m.call_id) for m in messages]
@@ -129,17 +115,13 @@ def format_field_note(field: object) -> str:
 def list_choices(field: object) -> list[str]:
     """Return the values of a field's `enum`."""
     options = field.get("enum") if isinstance(field, dict) else None
-    return [str(one) for one in options] if isinstance(options, list) else []
+    return list(map(str, options)) if isinstance(options, list) else []
 
 
 def match_results_by_history(store: Store) -> Layer:
-    def layer(inner: Responder) -> Responder:
-        def respond(turn: Turn) -> AsyncIterator[Event]:
-            return inner(turn) if turn.returns_call_ids else stream_with_bound_calls(inner, turn, store)
-
-        return respond
-
-    return layer
+    return make_layer(
+        lambda turn: not turn.returns_call_ids, lambda inner, turn: stream_with_bound_calls(inner, turn, store)
+    )
 
 
 async def stream_with_bound_calls(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[Event]:

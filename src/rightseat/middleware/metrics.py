@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from rightseat.errors import RightseatError
 from rightseat.runtime.metrics import Metrics
+from rightseat.runtime.runs import RunObserver
 from rightseat.types.chunks import ModelChunk, UsageChunk
 from rightseat.types.events import CallResult, CallStart, Event, RunFailed, RunFinished
 from rightseat.types.model import Model, ModelInfo, ModelWrapper, Prompt
@@ -19,7 +20,7 @@ CLIENT, UNKNOWN = "(client)", "(unknown)"
 Clock = Callable[[], float]
 
 
-class RunMetrics:
+class RunMetrics(RunObserver):
     """Observes one run. Without a final event its client has left. `tools` names the server's own tools."""
 
     def __init__(

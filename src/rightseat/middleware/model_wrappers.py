@@ -19,6 +19,7 @@ from rightseat.errors import (
     UpstreamRefused,
     UpstreamTimeout,
 )
+from rightseat.middleware.quota import RequestRate
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Model, ModelInfo, ModelWrapper, Prompt, has_images
 from rightseat.types.streams import closing
@@ -44,16 +45,16 @@ class FallbackModel(ModelWrapper):
 
     def wrap_members(self, wrap: WrapModel) -> FallbackModel:
         """Return a copy whose members are wrapped, so that each is metered and billed as itself."""
-        return FallbackModel([replace(one, model=wrap(one.model, one.info)) for one in self.members])
+        return FallbackModel([replace(member, model=wrap(member.model, member.info)) for member in self.members])
 
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         members = self.list_capable_members(prompt)
-        first = members[0]
         for member, following in zip(members, (*members[1:], None), strict=True):
             has_output = False
             try:
-                member_prompt = prompt if member is first else fit_to_capabilities(prompt, member.model.capabilities)
-                async with closing(member.model.stream(member_prompt)) as fragments:
+                # The engine has fitted the prompt to the first member.
+                fitted = prompt if member is members[0] else fit_to_capabilities(prompt, member.model.capabilities)
+                async with closing(member.model.stream(fitted)) as fragments:
                     async for fragment in fragments:
                         has_output = True
                         yield fragment
@@ -67,12 +68,11 @@ class FallbackModel(ModelWrapper):
         """Return the first member and the others that support the prompt's images and tools."""
         needs_images, needs_tools = has_images(prompt), bool(prompt.callable_tools)
 
-        def takes(model: Model) -> bool:
-            able = model.capabilities
-            return (able.images or not needs_images) and (able.tools or not needs_tools)
+        def is_capable(member: FallbackMember) -> bool:
+            capabilities = member.model.capabilities
+            return (capabilities.images or not needs_images) and (capabilities.tools or not needs_tools)
 
-        first, *others = self.members
-        return [first, *(other for other in others if takes(other.model))]
+        return [self.members[0], *filter(is_capable, self.members[1:])]
 
     @property
     def ready(self) -> bool:
@@ -95,9 +95,6 @@ def is_down(error: UpstreamError) -> bool:
     return isinstance(error, DOWN_ERRORS) or type(error) is UpstreamError
 
 
-MINUTE = 60.0
-
-
 class ModelLimits(Struct, frozen=True, kw_only=True):
     """Limits of one model; 0 is no limit."""
 
@@ -111,9 +108,7 @@ class ModelLoad:
 
     def __init__(self, now: float) -> None:
         self.running = 0
-        self.request_level = 0.0
-        """Level of a leaky bucket: each request adds one, and it drains with time."""
-        self.leaked_at = now
+        self.rate = RequestRate(now)
 
 
 class RateLimitedModel(ModelWrapper):
@@ -144,19 +139,11 @@ class RateLimitedModel(ModelWrapper):
             raise UpstreamBusy(
                 f"The model {name} already gives {limits.concurrent} answers, its limit. Try again.", retry_after=1
             )
-        if not limits.requests_per_minute:
-            return
-        rate, now = limits.requests_per_minute / MINUTE, self.clock()
-        load.request_level = max(0.0, load.request_level - (now - load.leaked_at) * rate)
-        load.leaked_at = now
-        excess = load.request_level + 1 - max(1.0, limits.requests_per_minute)
-        # Tolerance: a client that returns exactly after `retry_after` is admitted.
-        if excess > 1e-6:
+        per_minute = limits.requests_per_minute
+        if per_minute and (wait := load.rate.count(per_minute, self.clock())):
             raise UpstreamBusy(
-                f"The model {name} is limited to {limits.requests_per_minute:g} requests a minute. Try again later.",
-                retry_after=excess / rate,
+                f"The model {name} is limited to {per_minute:g} requests a minute. Try again later.", retry_after=wait
             )
-        load.request_level += 1
 
     def cap_answer_tokens(self, prompt: Prompt) -> Prompt:
         most, requested = self.limits.answer_tokens, prompt.settings.max_tokens

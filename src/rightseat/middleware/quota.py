@@ -11,13 +11,14 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 
 import msgspec
 from msgspec import Struct
 
 from rightseat.engine.history import estimate_message_tokens
 from rightseat.errors import RateLimited, SpendExceeded, StoreFailed, TooManyRuns, UpstreamError
-from rightseat.types.agents import Layer, Responder
+from rightseat.types.agents import Layer, Responder, make_layer
 from rightseat.types.chunks import ModelChunk, ReasoningChunk, RefusalChunk, TextChunk, ToolCallArgs, UsageChunk
 from rightseat.types.events import Event, Usage
 from rightseat.types.model import ModelInfo, ModelWrapper, Prompt
@@ -28,7 +29,6 @@ from rightseat.types.turn import Owner, Turn
 
 log = logging.getLogger(__name__)
 DAY = 86_400.0
-MAX_ACCOUNTS = 10_000
 USAGE_KEY = "used today"
 
 
@@ -58,14 +58,33 @@ class Quotas(Struct, frozen=True):
         return any(quota != Quota() for quota in (self.default, *self.owners.values()))
 
 
+class RequestRate:
+    """Leaky bucket of requests: each adds one to its level, which drains with time. A minute's requests may come at
+    once."""
+
+    def __init__(self, now: float) -> None:
+        self.drained_at = now
+        self.level = 0.0
+
+    def count(self, per_minute: float, now: float) -> float:
+        """Count a request and return 0; if there is no room for it, return the seconds until there is."""
+        per_second = per_minute / 60
+        self.level = max(0.0, self.level - (now - self.drained_at) * per_second)
+        self.drained_at = now
+        excess = self.level + 1 - max(1.0, per_minute)
+        # Tolerance: a client that returns exactly after `retry_after` is admitted.
+        if excess > 1e-6:
+            return excess / per_second
+        self.level += 1
+        return 0.0
+
+
 class UsageAccount:
-    """Usage of one owner. A day starts with the first use; a minute's requests may come at once."""
+    """Usage of one owner. A day starts with the first use."""
 
     def __init__(self, now: float) -> None:
         self.running = 0
-        self.request_level = 0.0
-        """Level of a leaky bucket: each request adds one, and it drains with time."""
-        self.leaked_at = now
+        self.rate = RequestRate(now)
         self.day_start = now
         self.spent = 0.0
         self.tokens = 0
@@ -85,23 +104,14 @@ class UsageAccount:
             raise TooManyRuns(
                 f"You have {self.running} running answers, the limit for one user. Wait until one ends.", retry_after=1
             )
-        if quota.requests_per_minute:
-            self.admit_request(quota.requests_per_minute, now)
+        per_minute = quota.requests_per_minute
+        if per_minute and (wait := self.rate.count(per_minute, now)):
+            raise RateLimited(f"More than {per_minute:g} requests in a minute. Slow down.", retry_after=wait)
         self.running += 1
 
     def charge(self, usage: Usage, info: ModelInfo | None) -> None:
         self.tokens += usage.input + usage.output
         self.spent += info.compute_cost(usage) if info else 0.0
-
-    def admit_request(self, per_minute: float, now: float) -> None:
-        rate = per_minute / 60
-        self.request_level = max(0.0, self.request_level - (now - self.leaked_at) * rate)
-        self.leaked_at = now
-        excess = self.request_level + 1 - max(1.0, per_minute)
-        # Tolerance: a client that returns exactly after `retry_after` is admitted.
-        if excess > 1e-6:
-            raise RateLimited(f"More than {per_minute:g} requests in a minute. Slow down.", retry_after=excess / rate)
-        self.request_level += 1
 
 
 class DailyUsage(Struct, frozen=True):
@@ -112,22 +122,16 @@ class DailyUsage(Struct, frozen=True):
     tokens: int
 
 
+@dataclass
 class UsageTracker:
     """Accounts by owner; the least recently used idle one is evicted first. `store` keeps a day's usage
     across restarts."""
 
-    def __init__(
-        self,
-        clock: Callable[[], float] = time.monotonic,
-        max_accounts: int = MAX_ACCOUNTS,
-        store: CheckpointStore | None = None,
-        wall_clock: Callable[[], float] = time.time,
-    ) -> None:
-        self.clock = clock
-        self.max_accounts = max_accounts
-        self.store = store
-        self.wall_clock = wall_clock
-        self.accounts: OrderedDict[str, UsageAccount] = OrderedDict()
+    clock: Callable[[], float] = time.monotonic
+    max_accounts: int = 10_000
+    store: CheckpointStore | None = None
+    wall_clock: Callable[[], float] = time.time
+    accounts: OrderedDict[str, UsageAccount] = field(default_factory=OrderedDict)
 
     async def open_account(self, owner: Owner) -> UsageAccount:
         """Return the owner's account, including the stored usage from before a restart."""
@@ -161,18 +165,13 @@ class UsageTracker:
             log.warning("what %s has used today cannot be kept", owner.name)
 
     def get_account(self, owner: Owner) -> UsageAccount:
-        account = self.accounts.get(owner.name)
-        if account is None:
-            self.evict_idle()
-            account = self.accounts[owner.name] = UsageAccount(self.clock())
+        if owner.name not in self.accounts:
+            if len(self.accounts) >= self.max_accounts:
+                idle = (name for name, account in self.accounts.items() if not account.running)
+                self.accounts.pop(next(idle, ""), None)
+            self.accounts[owner.name] = UsageAccount(self.clock())
         self.accounts.move_to_end(owner.name)
-        return account
-
-    def evict_idle(self) -> None:
-        if len(self.accounts) >= self.max_accounts:
-            idle = next((name for name, account in self.accounts.items() if not account.running), None)
-            if idle is not None:
-                del self.accounts[idle]
+        return self.accounts[owner.name]
 
 
 # The account of the current task's run.
@@ -181,14 +180,7 @@ CURRENT_ACCOUNT: ContextVar[UsageAccount | None] = ContextVar("account", default
 
 def enforce_quotas(quotas: Quotas, usage: UsageTracker) -> Layer:
     """Layer that admits or rejects runs. Sub-runs are part of their parent's run and are not counted."""
-
-    def layer(inner: Responder) -> Responder:
-        def respond(turn: Turn) -> AsyncIterator[Event]:
-            return inner(turn) if turn.depth else stream_within_quota(inner, turn, quotas, usage)
-
-        return respond
-
-    return layer
+    return make_layer(lambda turn: not turn.depth, lambda inner, turn: stream_within_quota(inner, turn, quotas, usage))
 
 
 async def stream_within_quota(
@@ -236,7 +228,5 @@ class BilledModel(ModelWrapper):
             raise
         finally:
             if account is not None and not is_unserved:
-                usage = used or Usage(
-                    sum(map(estimate_message_tokens, prompt.messages)), estimate_tokens("".join(texts))
-                )
-                account.charge(usage, self.info)
+                prompt_tokens = sum(map(estimate_message_tokens, prompt.messages))
+                account.charge(used or Usage(prompt_tokens, estimate_tokens("".join(texts))), self.info)

@@ -13,7 +13,7 @@ from typing import Literal
 from rightseat.errors import Conflict, StoreFailed
 from rightseat.runtime.runs import DEFAULT_ASSISTANT
 from rightseat.runtime.threads import RUN_STOPPED, RUN_TOO_LONG, RunLimits
-from rightseat.types.agents import Layer, Responder
+from rightseat.types.agents import Layer, Responder, make_layer
 from rightseat.types.events import Event, OpenMessageTracker, RunStarted, TextDelta
 from rightseat.types.streams import closing
 from rightseat.types.threads import (
@@ -38,14 +38,11 @@ DELTAS_PER_ENTRY = 16
 def record_runs(journal: ThreadStore, mode: RecordingMode = "threads", max_chars: int = RunLimits().run_bytes) -> Layer:
     """Layer that records runs. Mode `threads`: turns whose client may load them again. At most `max_chars`
     characters of a run are kept."""
-
-    def layer(inner: Responder) -> Responder:
-        def respond(turn: Turn) -> AsyncIterator[Event]:
-            return stream_recorded(inner, turn, journal, max_chars) if should_record(turn, mode) else inner(turn)
-
-        return respond
-
-    return layer if mode != "off" else lambda inner: inner
+    if mode == "off":
+        return lambda inner: inner
+    return make_layer(
+        lambda turn: should_record(turn, mode), lambda inner, turn: stream_recorded(inner, turn, journal, max_chars)
+    )
 
 
 def should_record(turn: Turn, mode: RecordingMode) -> bool:

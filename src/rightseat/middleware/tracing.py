@@ -10,10 +10,10 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rightseat.types.agents import Responder
+from rightseat.types.agents import Responder, make_layer
 from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.events import Event, TextDelta
 from rightseat.types.model import ModelWrapper, Prompt
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 CURRENT_RUN_SPAN: ContextVar[RunSpan | None] = ContextVar("run span", default=None)
 
 
+@dataclass(frozen=True, kw_only=True)
 class Tracing:
     """Settings of tracing. `content` adds message texts to spans; `provider` overrides the global one."""
 
-    def __init__(self, *, content: bool = False, provider: TracerProvider | None = None) -> None:
-        self.content = content
-        self.provider = provider
+    content: bool = False
+    provider: TracerProvider | None = None
 
     @property
     def is_off(self) -> bool:
@@ -49,11 +49,7 @@ class Tracing:
 
     def layer(self, inner: Responder) -> Responder:
         """Wrap the run itself: only there is every kind of end visible."""
-
-        def respond(turn: Turn) -> AsyncIterator[Event]:
-            return inner(turn) if self.is_off else self.stream_traced(inner, turn)
-
-        return respond
+        return make_layer(lambda turn: not self.is_off, self.stream_traced)(inner)
 
     async def stream_traced(self, inner: Responder, turn: Turn) -> AsyncIterator[Event]:
         from rightseat.middleware.spans import RunSpan
@@ -84,11 +80,11 @@ class TracedModel(ModelWrapper):
     async def stream_traced(self, run: RunSpan, prompt: Prompt) -> AsyncIterator[ModelChunk]:
         chat = run.start_chat(self.info, prompt)
         try:
-            async with closing(self.model.stream(prompt)) as fragments:
-                async for fragment in fragments:
-                    if type(fragment) is not TextChunk or chat.wants_text:
-                        chat.on_chunk(fragment)
-                    yield fragment
+            async with closing(self.model.stream(prompt)) as chunks:
+                async for chunk in chunks:
+                    if type(chunk) is not TextChunk or chat.wants_text:
+                        chat.on_chunk(chunk)
+                    yield chunk
         except BaseException as error:
             chat.fail(error)
             raise

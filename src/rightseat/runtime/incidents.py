@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import traceback
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -23,18 +24,18 @@ IncidentSource = Literal["runtime", "agent"]
 MAX_STACK_CHARS = 20_000
 
 
+@dataclass(slots=True, eq=False)
 class RequestInfo:
     """The current HTTP request. `url` is its path without the query, which may hold a key. `operation` is the
     route's path template. `base` is the URL under which the client reaches this server, once known. `thread`
     and `run` are those that it started last."""
 
-    __slots__ = ("base", "method", "operation", "run", "thread", "url")
-
-    def __init__(self, method: str, url: str, operation: str) -> None:
-        self.method = method
-        self.url = url
-        self.operation = operation
-        self.base = self.thread = self.run = ""
+    method: str
+    url: str
+    operation: str
+    base: str = ""
+    thread: str = ""
+    run: str = ""
 
 
 NO_REQUEST = RequestInfo("", "", "run")
@@ -98,7 +99,7 @@ class Incident(Struct, frozen=True, kw_only=True):
 
 
 class RunContext:
-    """Context of a run that an incident report needs."""
+    """What an incident report needs to know of a run."""
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn

@@ -7,7 +7,8 @@ configured names and fixed words, never client input; their number is capped.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,15 +21,18 @@ CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 
 
+def cap_labels(values: Labels, known: Mapping[Labels, object]) -> Labels:
+    """Return the label values; beyond the cap new ones share one series, to bound the memory."""
+    return values if values in known or len(known) < MAX_LABEL_SETS else (OTHER_LABEL,) * len(values)
+
+
 class MetricCounter:
     def __init__(self, name: str, help: str, *labels: str) -> None:
         self.name, self.help, self.labels = name, help, labels
         self.values: dict[Labels, float] = {}
 
     def add(self, *values: str, by: float = 1) -> None:
-        # Beyond the cap new label values share one series, to bound the memory.
-        if values not in self.values and len(self.values) >= MAX_LABEL_SETS:
-            values = (OTHER_LABEL,) * len(values)
+        values = cap_labels(values, self.values)
         self.values[values] = self.values.get(values, 0) + by
 
     def to_family(self) -> Metric:
@@ -58,8 +62,7 @@ class MetricHistogram:
         self.sums: dict[Labels, float] = {}
 
     def observe(self, seconds: float, *values: str) -> None:
-        if values not in self.counts and len(self.counts) >= MAX_LABEL_SETS:
-            values = (OTHER_LABEL,) * len(values)
+        values = cap_labels(values, self.counts)
         counts = self.counts.setdefault(values, [0] * (len(BUCKETS) + 1))
         counts[bisect_left(BUCKETS, seconds)] += 1
         self.sums[values] = self.sums.get(values, 0.0) + seconds
@@ -68,16 +71,10 @@ class MetricHistogram:
         from prometheus_client.metrics_core import HistogramMetricFamily
 
         family = HistogramMetricFamily(self.name, self.help, labels=self.labels)
+        bounds = (*map(str, BUCKETS), "+Inf")
         for labels, counts in self.counts.items():
-            family.add_metric(labels, list(cumulative_buckets(counts)), self.sums[labels])
+            family.add_metric(labels, list(zip(bounds, accumulate(counts), strict=True)), self.sums[labels])
         return family
-
-
-def cumulative_buckets(counts: Iterable[int]) -> Iterator[tuple[str, float]]:
-    total = 0
-    for bound, count in zip((*map(str, BUCKETS), "+Inf"), counts, strict=True):
-        total += count
-        yield bound, total
 
 
 class Metrics:

@@ -6,13 +6,13 @@ import asyncio
 import logging
 import secrets
 from collections.abc import AsyncIterator, Callable
-from typing import Literal, Protocol
+from dataclasses import dataclass, field
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.errors import Restarting, RightseatError, TimedOut, Unavailable, error_class_for
-from rightseat.runtime.incidents import Environment, Incident, RunContext
+from rightseat.runtime.incidents import Environment, Incident, IncidentSource, RunContext
 from rightseat.types.agents import Responder
 from rightseat.types.events import Event, OpenMessageTracker, RunFailed, RunStarted, StepEnd, StepStart, TextDelta
 from rightseat.types.streams import closing
@@ -50,48 +50,28 @@ class RunHandle:
         return self.error
 
 
-class RunObserver(Protocol):
+class RunObserver:
     """Observes one run from its start to any end. Not a Layer: that would cost time for every token."""
 
-    awaits_text: bool
+    awaits_text = False
     """Whether no text was sent yet; `on_first_text` is called before the first."""
 
     def on_first_text(self) -> None: ...
-    def on_event(self, event: Event, /) -> None: ...
-    def on_end(self, failed: RightseatError | None, /) -> None: ...
+    def on_event(self, event: Event) -> None: ...
+    def on_end(self, failed: RightseatError | None) -> None: ...
 
 
-class NullObserver:
-    awaits_text = False
-
-    def __init__(self, turn: Turn, /) -> None: ...
-    def on_first_text(self) -> None: ...
-    def on_event(self, event: Event, /) -> None: ...
-    def on_end(self, failed: RightseatError | None, /) -> None: ...
-
-
+@dataclass(eq=False)
 class RunSupervisor:
-    """Supervisor of active runs: admission, deadlines, observers, incidents and draining."""
-
-    def __init__(
-        self,
-        respond: Responder,
-        *,
-        limits: RuntimeLimits = RuntimeLimits(),
-        environment: Environment = "production",
-        make_observer: Callable[[Turn], RunObserver] = NullObserver,
-        on_incident: Callable[[Incident], None] = lambda incident: None,
-        is_remote: Callable[[str], bool] = lambda name: False,
-    ) -> None:
-        self.respond = respond
-        self.limits = limits
-        self.environment = environment
-        self.make_observer = make_observer
-        self.on_incident = on_incident
-        self.is_remote = is_remote
-        self.active: set[RunHandle] = set()
-        self.draining = False
-        self._idle_future: asyncio.Future[None] | None = None
+    respond: Responder
+    limits: RuntimeLimits = RuntimeLimits()
+    environment: Environment = "production"
+    make_observer: Callable[[Turn], RunObserver] = lambda turn: RunObserver()
+    on_incident: Callable[[Incident], None] = lambda incident: None
+    is_remote: Callable[[str], bool] = lambda name: False
+    active: set[RunHandle] = field(default_factory=set)
+    draining: bool = False
+    _idle_future: asyncio.Future[None] | None = None
 
     async def run(self, turn: Turn) -> AsyncIterator[Event]:
         """Run a turn. The one place where an exception becomes RunFailed: events come out, never errors."""
@@ -124,10 +104,9 @@ class RunSupervisor:
         except RightseatError as error:
             failed = error
         except asyncio.CancelledError:
-            error_from_abort = run.consume_error()
-            if error_from_abort is None:
+            failed = run.consume_error()
+            if failed is None:
                 raise
-            failed = error_from_abort
         except Exception as error:
             failed = RightseatError(INTERNAL_ERROR)
             failed.__cause__ = error
@@ -151,8 +130,8 @@ class RunSupervisor:
         """Log a failed run and report the incident. The message is not logged: it may quote the client."""
         name = context.turn.assistant or DEFAULT_ASSISTANT
         cause = error and (error.__cause__ or error)
-        origin: Literal["agent", "runtime"] = "agent" if self.is_remote(name) else "runtime"
-        incident = context.make_incident(failed, name, origin, self.environment, cause)
+        source: IncidentSource = "agent" if self.is_remote(name) else "runtime"
+        incident = context.make_incident(failed, name, source, self.environment, cause)
         log.log(
             LOG_LEVELS[failed.fault],
             "run failed: %s (%s) at %s after %d ms",

@@ -24,7 +24,6 @@ from rightseat.middleware.model_wrappers import FallbackModel, WrapModel
 from rightseat.middleware.quota import BilledModel, Quotas, UsageTracker, enforce_quotas
 from rightseat.middleware.recording import RecordingMode, record_runs
 from rightseat.middleware.tracing import TracedModel, Tracing, trace_tool
-from rightseat.runtime.responders import HandoffTools, ResponderDirectory
 from rightseat.runtime.incidents import Environment
 from rightseat.runtime.metrics import Metrics
 from rightseat.runtime.responders import HandoffTools, ResponderRegistry
@@ -119,10 +118,12 @@ class Runtime:
         if isinstance(model, str):
             infos.setdefault(DEFAULT_ASSISTANT, ModelInfo(*split_spec(model)))
             model = make_model(model)
-        default = [] if model is None else [make_default_assistant(model, system, tools)]
+        if model is not None:
+            default = Assistant(DEFAULT_ASSISTANT, adapt_model(model), system, tuple(map(as_tool, tools)))
+            assistants = [default, *assistants]
         watch = make_model_wrapper(self.meters, charge=bool(quotas))
         self.guards = guards.with_wrapped_models(watch)
-        listed = fence_assistants(instrument_assistants([*default, *assistants], infos, watch), self.guards)
+        listed = fence_assistants(instrument_assistants(assistants, infos, watch), self.guards)
         self.flows = self._unlisted_responders(listed)
         listed += self.plugins.describe_flows(listed) if self.plugins else ()
         self.assistants: Mapping[str, Assistant] = {assistant.name: assistant for assistant in listed}
@@ -326,19 +327,19 @@ class Runtime:
 
     async def embed(self, name: str | None, body: dict[str, Any], owner: Owner) -> dict[str, Any]:
         """Create embeddings, admitted by and charged to the owner's quota like a run."""
-        account = await self.ledger.open_account(owner)
-        account.admit(self.quotas.for_owner(owner), self.ledger.clock())
+        account, quota = await self.ledger.open_account(owner), self.quotas.for_owner(owner)
+        model = self.get_model(name)
+        account.admit(quota, self.ledger.clock())
         try:
-            if (embedder := find_protocol(self.get_model(name), Embeds)) is None:
+            if (embedder := find_protocol(model, Embeds)) is None:
                 raise NotConfigured("This model has no embeddings. Name one that has.")
             response = await embedder.embed(body)
         finally:
             account.running -= 1
         usage = response.get("usage")
         used = Usage(int(usage.get("prompt_tokens") or 0)) if isinstance(usage, dict) else Usage()
-        model = self.get_model(name)
         account.charge(used, model.info if model is not None else None)
-        if self.quotas.for_owner(owner).has_daily_limit:
+        if quota.has_daily_limit:
             await self.ledger.save_usage(owner, account)
         return response
 
@@ -412,44 +413,39 @@ class Runtime:
             await self.store.close()
 
 
-def make_default_assistant(model: ModelLike, system: str, tools: Iterable[Tool | Callable[..., Any]]) -> Assistant:
-    return Assistant(DEFAULT_ASSISTANT, adapt_model(model), system, tuple(map(as_tool, tools)))
-
-
 def make_model_wrapper(meters: Metrics, *, charge: bool) -> WrapModel:
     """Return a function that adds metering and tracing to a model, once for a shared model."""
     wrapped: dict[int, Model] = {}
 
-    def watch(model: Model, source: ModelInfo) -> Model:
+    def wrap(model: Model, info: ModelInfo) -> Model:
+        if isinstance(model, FallbackModel):
+            return model.wrap_members(get_wrapped)
+        billed = BilledModel(model, info) if charge else model
+        return TracedModel(MeteredModel(billed, info, meters), info)
+
+    def get_wrapped(model: Model, info: ModelInfo) -> Model:
         if id(model) not in wrapped:
-            wrapped[id(model)] = (
-                model.wrap_members(watch) if isinstance(model, FallbackModel) else instrument(model, source)
-            )
+            wrapped[id(model)] = wrap(model, info)
         return wrapped[id(model)]
 
-    def instrument(model: Model, source: ModelInfo) -> Model:
-        charged = BilledModel(model, source) if charge else model
-        return TracedModel(MeteredModel(charged, source, meters), source)
-
-    return watch
+    return get_wrapped
 
 
 def instrument_assistants(
-    assistants: Iterable[Assistant], sources: Mapping[str, ModelInfo], watch: WrapModel
+    assistants: Iterable[Assistant], infos: Mapping[str, ModelInfo], wrap: WrapModel
 ) -> list[Assistant]:
     """Add metering and tracing to the assistants' models and tools; shared ones stay shared."""
-    tools: dict[int, Tool] = {}
-    instrumented = []
-    for assistant in assistants:
-        model = watch(assistant.model, sources.get(assistant.name) or assistant.model.info)
-        chosen = {
-            name: structs.replace(
-                seat, model=watch(seat.model, sources.get(f"{assistant.name}/{name}") or seat.model.info)
-            )
-            for name, seat in assistant.models.items()
+    traced_tools: dict[int, Tool] = {}
+
+    def wrap_named(model: Model, name: str) -> Model:
+        return wrap(model, infos.get(name) or model.info)
+
+    def instrument(assistant: Assistant) -> Assistant:
+        models = {
+            name: structs.replace(bound, model=wrap_named(bound.model, f"{assistant.name}/{name}"))
+            for name, bound in assistant.models.items()
         }
-        for tool in assistant.tools:
-            tools.setdefault(id(tool), trace_tool(tool))
-        own_tools = tuple(tools[id(tool)] for tool in assistant.tools)
-        instrumented.append(replace(assistant, model=model, models=chosen, tools=own_tools))
-    return instrumented
+        tools = tuple(traced_tools.setdefault(id(tool), trace_tool(tool)) for tool in assistant.tools)
+        return replace(assistant, model=wrap_named(assistant.model, assistant.name), models=models, tools=tools)
+
+    return [instrument(assistant) for assistant in assistants]

@@ -11,9 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightseat.documents import read
-from rightseat.documents.document import Document, ReadRequest
+from rightseat.documents.document import (
+    Document,
+    ReadRequest,
+    cut_middle,
+    fits_budget,
+    share_budget,
+    take_head,
+    take_tail,
+)
 from rightseat.documents.reading import MAX_INLINE_BYTES, read_as
-from rightseat.documents.document import cut_middle, fits_budget, share_budget, take_head, take_tail
 from rightseat.types.text import estimate_tokens
 
 PRICES = [{"date": f"day {n}", "symbol": "ACME", "close": n + 0.5, "empty": None} for n in range(500)]

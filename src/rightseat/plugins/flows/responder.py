@@ -24,7 +24,17 @@ from rightseat.plugins.flows.run import FlowFinished, FlowRun, StepFailure, Usag
 from rightseat.plugins.flows.templates import ANSWER_STEP
 from rightseat.plugins.plugin import Flow, NextFlow
 from rightseat.tools.delegate import REQUEST_SCHEMA
-from rightseat.types.events import CallResult, Event, RunFinished, Suggestions, TextDelta, TextEnd, TextStart, Usage, text_events
+from rightseat.types.events import (
+    CallResult,
+    Event,
+    RunFinished,
+    Suggestions,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    Usage,
+    text_events,
+)
 from rightseat.types.messages import Message, ToolCall
 from rightseat.types.stores import CheckpointStore, Continuation, IdGenerator, Store
 from rightseat.types.streams import closing

@@ -23,7 +23,6 @@ from tests.unit.plugins.flows.step_runs import (
     get_prompt_text,
     list_prompts,
     make_context,
-    make_flow,
     make_services,
     run_step,
     run_step_to_output,

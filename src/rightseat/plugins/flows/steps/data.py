@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.documents.json import JsonCutter, encode_json
 from rightseat.documents.document import cut_middle
+from rightseat.documents.json import JsonCutter, encode_json
 from rightseat.engine.structured import generate_structured
 from rightseat.errors import UpstreamGarbled
 from rightseat.plugins.charts.chart import (
