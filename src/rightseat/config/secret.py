@@ -80,8 +80,7 @@ def resolve_reference(
 
 
 def _from_env(name: str, key: str, env: Mapping[str, str]) -> str:
-    value = env.get(name, "")
-    if value:
+    if value := env.get(name):
         return value
     state = "is empty" if name in env else "is not set"
     raise ConfigError(f"{key}: the environment variable {name} {state}. Set it with: export {name}=…")

@@ -82,14 +82,10 @@ def describe_missing_fields(schema: dict[str, Any], value: Any) -> str:
 
 def valid_fields(schema: dict[str, Any], value: Any) -> dict[str, Any]:
     """Return the fields that are valid by themselves."""
-    known = schema_fields(schema)
+    fields = schema_fields(schema)
     defs = {"$defs": schema["$defs"]} if "$defs" in schema else {}
-    items = value.items() if isinstance(value, dict) else ()
-    return {
-        name: field_value
-        for name, field_value in items
-        if name in known and not get_validator({**known[name], **defs}).find_problem(field_value)
-    }
+    values = {name: value[name] for name in value if name in fields} if isinstance(value, dict) else {}
+    return {name: v for name, v in values.items() if not get_validator({**fields[name], **defs}).find_problem(v)}
 
 
 async def parse_answer(ask: Ask, text: str, model: Model) -> Any:

@@ -7,7 +7,6 @@ text-only door a file becomes that link and a table becomes Markdown.
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 import secrets
 from collections.abc import Sequence
@@ -50,19 +49,17 @@ async def present_artifact(event: Artifact, turn: Turn, store: Store) -> Sequenc
 async def store_and_link_file(event: Artifact, turn: Turn, store: Store) -> Artifact:
     """Store the file and return its artifact with a `url`."""
     content = event.content if isinstance(event.content, dict) else {}
-    encoded = content.get("data")
-    if not isinstance(encoded, str):
-        return event
     try:
-        data = base64.b64decode(encoded, validate=True)
-    except (binascii.Error, ValueError):
+        data = base64.b64decode(content["data"], validate=True)
+    except (KeyError, TypeError, ValueError):
         return event
     token = f"file_{secrets.token_hex(16)}"
     file = StoredFile(event.name, str(content.get("media_type") or "application/octet-stream"), data)
     await store.save_results(FILE_OWNER, {token: msgspec.json.encode(file).decode()})
     url = f"{turn.base_url}/files/{token}/{quote(event.name, safe='')}"
-    inline_content = content if len(data) <= MAX_INLINE_BYTES else {k: v for k, v in content.items() if k != "data"}
-    return replace(event, content={**inline_content, "url": url})
+    is_large = len(data) > MAX_INLINE_BYTES
+    kept = {key: value for key, value in content.items() if key != "data" or not is_large}
+    return replace(event, content={**kept, "url": url})
 
 
 async def load_file(store: Store, token: str) -> StoredFile | None:
@@ -104,5 +101,4 @@ def format_cell(value: Any) -> str:
 
 
 def escape_markdown(name: str) -> str:
-    """Escape Markdown characters in a name."""
     return re.sub(r"([\[\]()<>`*_\\])", r"\\\1", " ".join(name.split()))

@@ -104,8 +104,7 @@ class EventAssembler:
             return [TextDelta(current.id, text, logprobs)]
         events = self.close_open_message()
         # The first text gets the message's own id; a later one is another message for doors.
-        start = TextStart(self.message_id if first else self.ids.new_message_id(), refusal)
-        self.open_message = start
+        start = self.open_message = TextStart(self.message_id if first else self.ids.new_message_id(), refusal)
         return [*events, start, TextDelta(start.id, text, logprobs)]
 
     def add_reasoning(self, text: str) -> list[Event]:
@@ -114,8 +113,7 @@ class EventAssembler:
         if type(self.open_message) is ReasoningStart:
             return [ReasoningDelta(self.open_message.id, text)]
         events = self.close_open_message()
-        start = ReasoningStart(self.ids.new_message_id())
-        self.open_message = start
+        start = self.open_message = ReasoningStart(self.ids.new_message_id())
         return [*events, start, ReasoningDelta(start.id, text)]
 
     def start_call(self, index: int, name: str, enforced: bool) -> list[Event]:

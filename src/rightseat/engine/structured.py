@@ -75,7 +75,8 @@ class SchemaBufferedAssembler(EventAssembler):
 
     def find_problem(self, answer: ModelAnswer) -> str | None:
         """Describe what is wrong with the final answer; a truncated or refused answer is not checked."""
-        if answer.message.calls or answer.reason != "stop" or self.has_refusal:
+        has_refusal = any(isinstance(event, TextStart) and event.refusal for event in self.buffered_events)
+        if answer.message.calls or answer.reason != "stop" or has_refusal:
             return None
         fence = _CODE_FENCE.fullmatch(answer.message.text)
         text = fence[1] if fence else answer.message.text
@@ -87,10 +88,6 @@ class SchemaBufferedAssembler(EventAssembler):
             # The code fence is not part of the value.
             self.buffered_events = text_events(answer.message.id or "", text)
         return problem
-
-    @property
-    def has_refusal(self) -> bool:
-        return any(isinstance(event, TextStart) and event.refusal for event in self.buffered_events)
 
 
 def repair_messages(answer: ModelAnswer, problem: str) -> list[Message]:

@@ -162,7 +162,9 @@ class ToolCallBatch:
         async with closing(merge(*streams)) as items:
             async for number, item in items:
                 if isinstance(item, Result):
-                    done[number] = self.record_result(calls[number], item)
+                    id = calls[number].id
+                    self.states[id] = CallState(result=item.text, failed=item.failed)
+                    done[number] = CallResult(id, item.text, item.failed)
                 elif isinstance(item, Pause):
                     self.record_pause(calls[number], item)
                 elif isinstance(item, Artifact):
@@ -201,10 +203,8 @@ class ToolCallBatch:
         messages = (*self.turn.messages, *self.turn_messages)
         names = {call.id: call.name for message in messages for call in message.calls}
         results = (names.get(m.call_id or "", "") for m in messages if m.role == "tool")
-        return any(self.is_untrusted(self.tools.get(name)) for name in results)
-
-    def is_untrusted(self, tool: Tool | None) -> bool:
-        return tool is None or tool.runs_on_client or tool.untrusted
+        tools = map(self.tools.get, results)
+        return any(tool is None or tool.runs_on_client or tool.untrusted for tool in tools)
 
     async def run_call(self, call: ToolCall) -> AsyncIterator[Event | Result | Pause]:
         """Run one call. Whatever the tool does, one Result or one Pause comes last."""
@@ -259,10 +259,6 @@ class ToolCallBatch:
             last = error_result("tool_failed", f"{call.name} paused without a question.")
         # Encode here, so that an unencodable value fails the call and not the run.
         yield last if isinstance(last, Pause) else Result(last.text, last.failed)
-
-    def record_result(self, call: ToolCall, result: Result) -> CallResult:
-        self.states[call.id] = CallState(result=result.text, failed=result.failed)
-        return CallResult(call.id, result.text, result.failed)
 
     def record_pause(self, call: ToolCall, pause: Pause) -> None:
         state = self.states[call.id]

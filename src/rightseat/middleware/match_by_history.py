@@ -98,12 +98,10 @@ def format_question(question: Interrupt) -> str:
         return question.message + ("\n\n请回复“是”或“否”。" if chinese else "\n\nReply yes or no.")
     fields = question.schema.get("properties") or {}
     if question.kind == "form" and len(fields) > 1:
-        names = (f"- {name}{format_field_note(field)}" for name, field in fields.items())
-        return f"{question.message}\n\n" + "\n".join(names)
-    for field in fields.values():
-        if options := list_choices(field):
-            return f"{question.message}\n\n" + "\n".join(f"- {option}" for option in options)
-    return question.message
+        lines = [f"{name}{format_field_note(field)}" for name, field in fields.items()]
+    else:
+        lines = next((choices for field in fields.values() if (choices := list_choices(field))), [])
+    return "\n".join([question.message, *([""] if lines else []), *(f"- {line}" for line in lines)])
 
 
 def format_field_note(field: object) -> str:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from typing import Any
 
 import msgspec
+from msgspec import structs
 from opentelemetry import context as contexts
 from opentelemetry import trace
 from opentelemetry.context import Context
@@ -29,15 +30,14 @@ CANCELLED = "cancelled"
 def find_parent_context(turn: Turn) -> Context:
     """Return the context of the current span, else that of the request's traceparent header."""
     current = contexts.get_current()
-    around = trace.get_current_span(current).get_span_context().is_valid
-    return current if around else W3C.extract(turn.headers, current)
+    has_span = trace.get_current_span(current).get_span_context().is_valid
+    return current if has_span else W3C.extract(turn.headers, current)
 
 
 def get_error_code(error: BaseException) -> str:
     if isinstance(error, RightseatError):
         return error.code
-    left = isinstance(error, GeneratorExit | asyncio.CancelledError)
-    return CANCELLED if left else type(error).__qualname__
+    return CANCELLED if isinstance(error, GeneratorExit | asyncio.CancelledError) else type(error).__qualname__
 
 
 def set_error(span: Span, code: str) -> None:
@@ -51,10 +51,6 @@ def set_usage(span: Span, usage: Usage | None) -> None:
     if usage is not None:
         span.set_attribute("gen_ai.usage.input_tokens", usage.input)
         span.set_attribute("gen_ai.usage.output_tokens", usage.output)
-
-
-def build_request_attributes(**values: Any) -> dict[str, Any]:
-    return {f"gen_ai.request.{name}": value for name, value in values.items() if value not in (None, ())}
 
 
 class RunSpan:
@@ -124,15 +120,9 @@ class ChatSpan:
     """Span of one model call (chat)."""
 
     def __init__(self, run: RunSpan, info: ModelInfo, prompt: Prompt) -> None:
-        settings = prompt.settings
-        attributes = build_request_attributes(
-            model=info.model,
-            temperature=settings.temperature,
-            top_p=settings.top_p,
-            max_tokens=settings.max_tokens,
-            seed=settings.seed,
-            stop_sequences=settings.stop,
-        )
+        settings = {name: getattr(prompt.settings, name) for name in ("temperature", "top_p", "max_tokens", "seed")}
+        request = {"model": info.model, **settings, "stop_sequences": prompt.settings.stop}
+        attributes = {f"gen_ai.request.{name}": value for name, value in request.items() if value not in (None, ())}
         attributes |= {"gen_ai.operation.name": "chat", "gen_ai.provider.name": info.provider}
         if run.content:
             attributes["gen_ai.input.messages"] = format_messages(prompt.messages)
@@ -213,9 +203,6 @@ def format_messages(messages: tuple[Message, ...]) -> str:
     formatted = []
     for message in messages:
         parts: list[dict[str, Any]] = [{"type": "text", "content": message.text}] if message.text else []
-        parts += [
-            {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments}
-            for call in message.calls
-        ]
+        parts += [{"type": "tool_call", **structs.asdict(call)} for call in message.calls]
         formatted.append({"role": message.role, "parts": parts})
     return msgspec.json.encode(formatted).decode()

@@ -129,6 +129,7 @@ class RunContext:
         kind = error_class_for(failed.code, failed.fault)
         latency = time.perf_counter() - self.started
         show_details = environment != "production"
+        stack = "".join(traceback.format_exception(cause)) if show_details and cause is not None else None
         return Incident(
             code=failed.code,
             message=mask(failed.message),
@@ -150,9 +151,5 @@ class RunContext:
             end=self.start + latency,
             latency=latency,
             environment=environment if show_details else None,
-            stack=format_stack(cause) if show_details and cause is not None else None,
+            stack=mask(stack)[-MAX_STACK_CHARS:] if stack is not None else None,
         )
-
-
-def format_stack(error: BaseException) -> str:
-    return mask("".join(traceback.format_exception(error)))[-MAX_STACK_CHARS:]

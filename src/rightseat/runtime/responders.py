@@ -59,13 +59,8 @@ class ResponderRegistry(Mapping[str, Responder]):
         return name in self.layered or any(name in source.agents for source in self.sources)
 
     def __iter__(self) -> Iterator[str]:
-        yield from self.visible_names
-        seen = set(self.layered)
-        for source in self.sources:
-            for name in source.agents:
-                if name not in seen:
-                    seen.add(name)
-                    yield name
+        remote = (name for source in self.sources for name in source.agents if name not in self.layered)
+        return iter(dict.fromkeys((*self.visible_names, *remote)))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

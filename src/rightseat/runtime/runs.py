@@ -21,8 +21,6 @@ from rightseat.types.turn import Turn
 log = logging.getLogger(__name__)
 DEFAULT_ASSISTANT = "default"
 INTERNAL_ERROR = "Something went wrong in the server. Its log has the details."
-# Events recorded for the incident report of a failing run.
-RECORDED_EVENTS = (StepStart, StepEnd, RunFailed)
 LOG_LEVELS = {"caller": logging.INFO, "upstream": logging.WARNING, "ours": logging.ERROR}
 
 
@@ -95,8 +93,7 @@ class RunSupervisor:
                     if type(event) is not TextDelta:
                         open_messages.track(event)
                         observer.on_event(event)
-                        if type(event) in RECORDED_EVENTS:
-                            self.record_event(context, event)
+                        self.record_event(context, event)
                     elif observer.awaits_text:
                         observer.on_first_text()
                     yield event

@@ -212,7 +212,6 @@ class ThreadRuns:
         return self.replay(owner, thread, after) if active is None else self.subscribe(active, after)
 
     async def replay(self, owner: Owner, thread: str, after: int) -> AsyncIterator[NumberedEntry]:
-        """Stream the stored entries after a number."""
         while page := await self.store.read_entries(owner, thread, after):
             for item in page:
                 yield item

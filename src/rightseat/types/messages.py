@@ -66,5 +66,4 @@ class Message(Struct, frozen=True):
 
 
 def text_message(role: Role, text: str, **fields: Any) -> Message:
-    """Make a message of plain text."""
     return Message(role, (TextMessagePart(text),) if text else (), **fields)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, cast, runtime_checkable
 from weakref import WeakValueDictionary
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.events import Usage
@@ -79,7 +78,6 @@ class Prompt(Struct, frozen=True, kw_only=True):
 
     @property
     def requires_tool_call(self) -> bool:
-        """Whether the model has to call a tool."""
         return self.tool_choice.mode in ("required", "named") and bool(self.callable_tools)
 
 
@@ -111,7 +109,6 @@ class Capabilities(Struct, frozen=True, kw_only=True):
 
 # Undeclared capabilities: images are sent, since the upstream refuses them if need be, but not advertised.
 UNDECLARED = Capabilities(images=True, advertises_images=False)
-MILLION = 1_000_000
 
 
 class ModelInfo(Struct, frozen=True):
@@ -123,8 +120,7 @@ class ModelInfo(Struct, frozen=True):
     output_cost: float | None = None
 
     def compute_cost(self, usage: Usage) -> float:
-        cost = usage.input * (self.input_cost or 0) + usage.output * (self.output_cost or 0)
-        return cost / MILLION
+        return (usage.input * (self.input_cost or 0) + usage.output * (self.output_cost or 0)) / 1_000_000
 
 
 class ModelLike(Protocol):
@@ -227,14 +223,11 @@ class AdaptedModel(Model):
     def __init__(self, source: Any) -> None:
         self.source = source
         self.name = str(getattr(source, "name", ""))
-        self.capabilities = read_capabilities(source)
+        self.capabilities = getattr(source, "capabilities", UNDECLARED)
         self.address = getattr(source, "address", None)
-        self.versioned = getattr(source, "versioned", True)
-        self.weights = getattr(source, "weights", None)
 
     def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
-        chunks: AsyncIterator[ModelChunk] = self.source.stream(prompt)
-        return chunks
+        return cast(ModelLike, self.source).stream(prompt)
 
     @property
     def ready(self) -> bool:
@@ -251,19 +244,6 @@ class AdaptedModel(Model):
     async def close(self) -> None:
         if (close := getattr(self.source, "close", None)) is not None:
             await close()
-
-
-def read_capabilities(source: Any) -> Capabilities:
-    """Return the capabilities that an object declares, as a whole or one by one."""
-    images = getattr(source, "images", None)
-    capabilities = getattr(source, "capabilities", None)
-    if not isinstance(capabilities, Capabilities):
-        capabilities = UNDECLARED if images is None else Capabilities(images=bool(images))
-    elif images is not None:
-        capabilities = replace(capabilities, advertises_images=bool(images))
-    names = {"enforces_schema": "enforces_schema", "text_only": "text_only", "context": "enforced_context"}
-    values = {field: getattr(source, name, None) for name, field in names.items()}
-    return replace(capabilities, **{field: value for field, value in values.items() if value is not None})
 
 
 # By the id of the source, which the adapted model keeps alive: assistants that share a source share its model.
@@ -287,12 +267,9 @@ def find_protocol(model: Model | None, protocol: type[Ability]) -> Ability | Non
     """Return the model, or the one that it wraps, which implements a protocol; None if none does."""
     inner: Any = model
     while not isinstance(inner, protocol):
-        if isinstance(inner, ModelWrapper):
-            inner = inner.model
-        elif isinstance(inner, AdaptedModel):
-            inner = inner.source
-        else:
+        if not isinstance(inner, ModelWrapper | AdaptedModel):
             return None
+        inner = inner.model if isinstance(inner, ModelWrapper) else inner.source
     return inner
 
 

@@ -66,14 +66,12 @@ def find(family: str, name: str) -> Any:
     external = _external_entry_points(family)
     if entry := external.get(name):
         return import_object(entry.value)
-    hint = _hint(name, [*BUILTIN[family], *external])
-    raise ConfigError(f"There is no {family.removesuffix('s')} called {name!r}.{hint}")
+    raise ConfigError(f"There is no {family.removesuffix('s')} called {name!r}.{_hint(name, list_names(family))}")
 
 
 def _hint(name: str, candidates: list[str]) -> str:
     near = closest_match(name, candidates)
-    question = f" Did you mean {near!r}?" if near else ""
-    return f"{question} Known: {', '.join(candidates)}."
+    return (f" Did you mean {near!r}?" if near else "") + f" Known: {', '.join(candidates)}."
 
 
 def split_spec(spec: str) -> tuple[str, str]:
@@ -91,10 +89,8 @@ def make_model(spec: str, options: Mapping[str, Any] | None = None) -> Model:
     """Make the model of a spec such as `local`, `openai:gpt-4o` or `scripted:FILE.json`."""
     family, name = split_spec(spec)
     if not family:
-        hint = _hint(spec, list_names("models"))
-        raise ConfigError(
-            f"{spec!r} is not a model. Write KIND:NAME, such as openai:gpt-4o, a .gguf file, or local.{hint}"
-        )
+        usage = "Write KIND:NAME, such as openai:gpt-4o, a .gguf file, or local."
+        raise ConfigError(f"{spec!r} is not a model. {usage}{_hint(spec, list_names('models'))}")
     return adapt_model(find("models", family)(name, reveal_secrets(dict(options or {}))))
 
 

@@ -49,7 +49,8 @@ class ModelRegistry:
                     f"[models.{name}] in {self.config.path}: fallbacks: `empty` cannot answer. Remove it."
                 )
             members = [
-                FallbackMember(one, self.get_without_fallbacks(one), self.model_info(one)) for one in (name, *others)
+                FallbackMember(member, self.get_without_fallbacks(member), self.model_info(member))
+                for member in (name, *others)
             ]
             self.models[name] = FallbackModel(members) if others else members[0].model
         return self.models[name]
@@ -59,7 +60,6 @@ class ModelRegistry:
         return FallbackMember(name, self.get(name), self.model_info(name))
 
     def get_without_fallbacks(self, name: str) -> Model:
-        """Return the model without its fallbacks."""
         if name not in self._without_fallbacks:
             settings = self.settings(name)
             where = f"[models.{name}] in {self.config.path}: " if name in self.config.models else ""
@@ -119,15 +119,14 @@ def make_configured_model(settings: ModelSettings, config: Config, flags: Mappin
     }
     if kind == LOCAL and settings.context is not None:
         options["context"] = settings.context
-    if kind not in (LOCAL, "scripted"):
-        return make_model(settings.spec, options | dict(flags))
-    spec = f"{kind}:{_resolve_beside(name, config)}" if name else kind
+    is_file = name and kind in (LOCAL, "scripted")
+    spec = f"{kind}:{_resolve_beside(name, config)}" if is_file else settings.spec
     return make_model(spec, options | dict(flags))
 
 
 def _resolve_beside(name: Any, config: Config) -> Any:
     """Resolve a file name, or a list of them, relative to the configuration file if it exists there."""
     if isinstance(name, list):
-        return [_resolve_beside(one, config) for one in name]
-    place = config.folder / name if isinstance(name, str) and name else None
-    return str(place) if place is not None and place.is_file() else name
+        return [_resolve_beside(item, config) for item in name]
+    path = config.folder / name if isinstance(name, str) and name else None
+    return str(path) if path is not None and path.is_file() else name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import TracebackType
@@ -75,7 +75,6 @@ class RuntimeParts:
     """Name and price of an assistant's model."""
     plugins: PluginCatalog | None = None
     servers: McpServers | None = None
-    closers: tuple[Callable[[], Awaitable[None]], ...] = ()
 
 
 class Runtime:
@@ -140,8 +139,7 @@ class Runtime:
         )
         # Around the supervised run: tracing and recording see deadlines, restarts and disconnects.
         self._run = parts.tracing.layer(record_runs(self.threads.store, parts.recorded)(self.runs.run))
-        closers = [self.hooks.close, self.guards.close, *parts.closers]
-        self._closers = tuple([*closers, self.plugins.close] if self.plugins else closers)
+        self._closers = (self.hooks.close, self.guards.close, *([self.plugins.close] if self.plugins else []))
         self._start_lock = asyncio.Lock()
         self.is_started = self.is_closed = False
 

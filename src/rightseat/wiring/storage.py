@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rightseat.config.settings import Config
@@ -55,21 +55,18 @@ def make_retention(config: Config) -> Retention:
 
 
 def open_store(config: Config, env: Mapping[str, str] | None = None) -> Store:
-    """Open the configured store."""
-    store_class = find("stores", config.store.kind)
+    make_store: Callable[..., Store] = find("stores", config.store.kind)
     if config.store.kind == SQLITE:
-        opened: Store = store_class(data_folder(config, env), retention=make_retention(config))
-    elif config.store.kind == "memory":
-        opened = store_class(retention=make_retention(config))
-    else:
-        opened = store_class()
-    return opened
+        return make_store(data_folder(config, env), retention=make_retention(config))
+    return make_store(retention=make_retention(config)) if config.store.kind == "memory" else make_store()
 
 
 def make_thread_runs(config: Config, store: Store) -> ThreadRuns:
     """Make the thread runs on the store; in memory if the store keeps no threads."""
-    journal = store if isinstance(store, ThreadStore) else find("stores", "memory")(retention=make_retention(config))
-    return ThreadRuns(journal, RunLimits(orphan_seconds=config.store.orphan_seconds))
+    thread_store = (
+        store if isinstance(store, ThreadStore) else find("stores", "memory")(retention=make_retention(config))
+    )
+    return ThreadRuns(thread_store, RunLimits(orphan_seconds=config.store.orphan_seconds))
 
 
 def describe_store_location(config: Config, env: Mapping[str, str] | None = None) -> str:

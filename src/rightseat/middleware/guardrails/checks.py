@@ -44,7 +44,6 @@ KEY_HEADER = "X-CopilotCloud-Public-API-Key"
 TopicWords = Mapping[str, tuple[str, ...]]
 MAX_SHOWN_CHARS = 8000
 """Characters of a message that the model sees: its beginning and its end."""
-PROMPT_FILE = Path(__file__).with_name("judge.txt")
 
 
 def handle_check_failure(name: str, on_failure: FailureMode, why: str) -> Verdict:
@@ -202,7 +201,7 @@ class TopicJudge(Check):
 
 @cache
 def load_prompt() -> str:
-    return PROMPT_FILE.read_text("utf-8")
+    return Path(__file__).with_name("judge.txt").read_text("utf-8")
 
 
 def make_topics(names: Iterable[str]) -> TopicWords:

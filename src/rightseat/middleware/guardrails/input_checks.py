@@ -33,10 +33,10 @@ def find_unanswered(turn: Turn) -> list[int]:
     """Return the indices of user messages since the last answer, newest first. A trailing assistant text is a
     prefill of the client, not an answer."""
     end = len(turn.messages)
-    while end and not turn.answers and is_prefill(turn.messages[end - 1]):
+    while end and not turn.answers and turn.messages[end - 1].role == "assistant" and not turn.messages[end - 1].calls:
         end -= 1
     indices = []
-    for number in range(end - 1, -1, -1):
+    for number in reversed(range(end)):
         if turn.messages[number].role == "assistant":
             break
         if turn.messages[number].role == "user":
@@ -44,20 +44,11 @@ def find_unanswered(turn: Turn) -> list[int]:
     return indices
 
 
-def is_prefill(message: Message) -> bool:
-    return message.role == "assistant" and not message.calls
-
-
-def find_newest(turn: Turn) -> int:
-    """Return the index of the newest unanswered user message, else the number of messages. Earlier ones were
-    refused or answered before: refusing them again would end the conversation."""
-    return next(iter(find_unanswered(turn)), len(turn.messages))
-
-
 def apply_local_rules(guard: GuardrailPolicy, turn: Turn) -> Turn:
     """Apply the rules that need no model or service; return the cleaned turn or raise GuardrailRefused."""
     rules = guard.input
-    newest_index = find_newest(turn)
+    # Earlier messages were refused or answered before: refusing them again would end the conversation.
+    newest_index = next(iter(find_unanswered(turn)), len(turn.messages))
     texts = [message.text for message in turn.messages[newest_index : newest_index + 1]]
     texts += [answer.text for answer in turn.answers if answer.text]
     if turn.raw is not None:

@@ -1,6 +1,6 @@
-"""Guardrails as a Layer: input is checked before the run, output while it streams.
+"""Guardrails as a Layer, and fences around untrusted tool results, against prompt injection.
 
-Fences around untrusted tool results, against prompt injection.
+Input is checked before the run, output while it streams.
 """
 
 from __future__ import annotations
@@ -130,10 +130,11 @@ class FencedResultsModel(ModelWrapper):
             for message, foreign in zip(prompt.messages, is_untrusted, strict=True)
         ]
         # With tools, add the note from the first prompt on: a later change would invalidate the prompt cache.
-        needs_note = self.fence and (prompt.tools or any(is_untrusted))
-        return (
-            replace(prompt, messages=tuple(add_fence_note(messages))) if needs_note else with_messages(prompt, messages)
-        )
+        if self.fence and (prompt.tools or any(is_untrusted)):
+            messages = add_fence_note(messages)
+        elif not any(is_untrusted):
+            return prompt
+        return replace(prompt, messages=tuple(messages))
 
     def fence_result(self, message: Message) -> Message:
         text = message.text
@@ -149,39 +150,33 @@ class FencedResultsModel(ModelWrapper):
         return hmac.new(self.key, call_id.encode(), hashlib.sha256).hexdigest()[:12]
 
 
-def with_messages(prompt: Prompt, messages: list[Message]) -> Prompt:
-    same = all(one is other for one, other in zip(messages, prompt.messages, strict=True))
-    return prompt if same else replace(prompt, messages=tuple(messages))
-
-
 def add_fence_note(messages: list[Message]) -> list[Message]:
     """Return the messages with an explanation of fences appended to the system message."""
-    first = 1 if messages and messages[0].role in ("system", "developer") else 0
-    if not first:
+    if not messages or messages[0].role not in ("system", "developer"):
         return [text_message("system", FENCE_NOTE), *messages]
-    head = messages[0]
-    return [replace(head, parts=(*head.parts, TextMessagePart(f"\n\n{FENCE_NOTE}"))), *messages[1:]]
+    system = messages[0]
+    return [replace(system, parts=(*system.parts, TextMessagePart(f"\n\n{FENCE_NOTE}"))), *messages[1:]]
 
 
 def fence_assistants(assistants: Iterable[Assistant], guards: GuardrailPolicies) -> list[Assistant]:
     """Wrap the models of assistants whose policy fences or redacts untrusted results. Assistants with equal
     rules keep sharing one model."""
-    models: dict[tuple[object, ...], Model] = {}
+    fenced: dict[tuple[object, ...], Model] = {}
 
-    def wrap(model: Model, assistant: Assistant) -> Model:
+    def fence_assistant(assistant: Assistant) -> Assistant:
         rules = guards.for_assistant(assistant.name).untrusted
+        if not rules.mark and not rules.redacted:
+            return assistant
         trusted = frozenset(tool.name for tool in assistant.tools if not tool.untrusted)
-        key = (id(model), trusted, rules.mark, rules.redacted)
-        if key not in models:
-            redaction = get_personal_data_finder(rules.redacted) if rules.redacted else None
-            models[key] = FencedResultsModel(model, trusted, fence=rules.mark, redaction=redaction)
-        return models[key]
+        redaction = get_personal_data_finder(rules.redacted) if rules.redacted else None
 
-    fenced = []
-    for assistant in assistants:
-        rules = guards.for_assistant(assistant.name).untrusted
-        if rules.mark or rules.redacted:
-            seats = {name: replace(seat, model=wrap(seat.model, assistant)) for name, seat in assistant.models.items()}
-            assistant = dataclasses.replace(assistant, model=wrap(assistant.model, assistant), models=seats)
-        fenced.append(assistant)
-    return fenced
+        def fence(model: Model) -> Model:
+            key = (id(model), trusted, rules.mark, rules.redacted)
+            if key not in fenced:
+                fenced[key] = FencedResultsModel(model, trusted, fence=rules.mark, redaction=redaction)
+            return fenced[key]
+
+        models = {name: replace(bound, model=fence(bound.model)) for name, bound in assistant.models.items()}
+        return dataclasses.replace(assistant, model=fence(assistant.model), models=models)
+
+    return [fence_assistant(assistant) for assistant in assistants]

@@ -89,7 +89,7 @@ class TextStreamFilter:
 
     def __init__(self, scans: tuple[TextScan, ...], max_chars: int = 0) -> None:
         self.scans = scans
-        self.redaction = next((scan for scan in scans if isinstance(scan, PersonalDataScan)), None)
+        self.redaction = next((scan for scan in scans if type(scan) is PersonalDataScan), None)
         self.max_chars = max_chars
         self.pieces: deque[TextPiece] = deque()
         self.start = 0
@@ -128,7 +128,6 @@ class TextStreamFilter:
         return self.release(self.size)
 
     def release_before(self, violation: RuleViolation) -> list[TextPiece]:
-        """Return the held pieces before the violation."""
         return self.release(violation.start) if violation.start is not None and violation.start > self.start else []
 
     def release(self, end: int, shortest: int = 0) -> list[TextPiece]:
@@ -177,9 +176,7 @@ def get_offset(violation: RuleViolation) -> int:
     return -1 if violation.start is None else violation.start
 
 
-INPUT_REFUSED = "This message is not answered: {why}."
-OUTPUT_STOPPED = "The answer was stopped: {why}."
-
+REFUSALS = {"input": "This message is not answered: {why}.", "output": "The answer was stopped: {why}."}
 REASONS = {
     "words": "it contains words that are not allowed here",
     "pattern": "it contains something of a form that is not allowed here",
@@ -194,9 +191,7 @@ REASONS = {
 
 
 def format_refusal(direction: Direction, kind: str) -> str:
-    return (INPUT_REFUSED if direction == "input" else OUTPUT_STOPPED).format(
-        why=REASONS.get(kind, REASONS["validator"])
-    )
+    return REFUSALS[direction].format(why=REASONS.get(kind, REASONS["validator"]))
 
 
 class TextRules(Struct, frozen=True, kw_only=True):
@@ -243,7 +238,6 @@ class TextRules(Struct, frozen=True, kw_only=True):
         return "pattern" if self.patterns.matches(text) else None
 
     def make_filter(self) -> TextStreamFilter:
-        """Make the filter of one output text."""
         scans: list[TextScan] = []
         if self.deny:
             scans.append(WordScan(self.deny, "words"))
@@ -258,24 +252,21 @@ class TextRules(Struct, frozen=True, kw_only=True):
         return TextStreamFilter(tuple(scans), self.max_chars)
 
 
-class PersonalDataRefusalScan:
+class PersonalDataRefusalScan(PersonalDataScan):
     """A scan that ends the answer at refused personal data."""
 
-    def __init__(self, kinds: PersonalDataFinder) -> None:
-        self.scan = PersonalDataScan(kinds)
-
     def feed(self, text: str) -> int:
-        held = self.scan.feed(text)
+        held = super().feed(text)
         self.raise_if_found()
         return held
 
     def close(self) -> None:
-        self.scan.close()
+        super().close()
         self.raise_if_found()
 
     def raise_if_found(self) -> None:
-        if self.scan.edits:
-            raise RuleViolation("personal", self.scan.edits[0].start)
+        if self.edits:
+            raise RuleViolation("personal", self.edits[0].start)
 
 
 class UntrustedResultRules(Struct, frozen=True, kw_only=True):

@@ -253,7 +253,6 @@ class WriterThread:
                 future.set_result(outcome)
 
     async def run_outside_tx(self, work: Callable[[], T]) -> T:
-        """Run work in the thread, outside any transaction."""
         await self.run(lambda: None)
         return await asyncio.get_running_loop().run_in_executor(self.executor, work)
 

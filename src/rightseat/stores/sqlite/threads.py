@@ -42,19 +42,14 @@ class ThreadTable:
         self.retention = retention
         self.clock = clock
         self.process = f"{socket.gethostname()}:{os.getpid()}"
-        self.keys: set[ThreadKey] = set()
-        """Keys of all threads. Read by other OS threads: a set look-up is atomic."""
-        self.owners = Counter[str]()
-        """Number of threads per owner."""
-        self.total_bytes = 0
-        """Size of all threads, cached: a query would scan them for every run."""
         self.recount()
         cursor = database.execute("INSERT INTO epochs (process, began) VALUES (?, ?)", (self.process, self.clock()))
         self.epoch = cursor.lastrowid
 
     def recount(self) -> None:
-        """Reload the cached keys and totals, at the start and after a rollback."""
-        self.keys = set(self.database.execute("SELECT owner, id FROM threads"))
+        """Reload the cached keys and totals, at the start and after a rollback. A query would scan all threads for
+        every run. Other OS threads read `keys`: a set look-up is atomic."""
+        self.keys: set[ThreadKey] = set(self.database.execute("SELECT owner, id FROM threads"))
         self.owners = Counter(owner for owner, _ in self.keys)
         (self.total_bytes,) = self.database.execute("SELECT COALESCE(SUM(size), 0) FROM threads").fetchone()
 
