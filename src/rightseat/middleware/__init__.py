@@ -1,6 +1,1 @@
-"""Layers around every Responder, and wrappers around every Model.
-
-Layers: guardrails, hooks, match_by_history (clients that echo no ids), quota, recording, tracing. Model
-wrappers: model_wrappers (fallback, rate limit), metrics, quota, tracing. spans.py imports opentelemetry and
-is loaded only where it is set up.
-"""
+"""Layers around every Responder, and wrappers around every Model."""

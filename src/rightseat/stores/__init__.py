@@ -1,5 +1,1 @@
-"""Stores: implementations of Store, CheckpointStore and ThreadStore.
-
-- memory: MemoryStore, bounded and gone with the process.
-- sqlite: SQLiteStore, one file in the data folder.
-"""
+"""Stores: implementations of Store, CheckpointStore and ThreadStore."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections import OrderedDict
 from typing import Any
 
 import jsonschema_rs
@@ -39,37 +39,29 @@ class SchemaValidator:
         """Return the key paths of missing required values; None if there are other errors too."""
         paths: list[tuple[str, ...]] = []
         for error in self.validator.iter_errors(value):
-            path = tuple(step for step in error.instance_path if isinstance(step, str))
-            is_missing = isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Required)
-            if not is_missing or len(path) < len(error.instance_path):
+            kind, path = error.kind, tuple(step for step in error.instance_path if isinstance(step, str))
+            in_list = len(path) < len(error.instance_path)
+            if in_list or not isinstance(kind, jsonschema_rs.ValidationErrorKind.Required):
                 return None
-            paths.append((*path, error.kind.property))
+            paths.append((*path, kind.property))
         return paths
-
-
-_cache: OrderedDict[bytes, SchemaValidator] = OrderedDict()
 
 
 def get_validator(schema: dict[str, Any]) -> SchemaValidator:
     """Return a validator for the schema from a bounded cache; raise CallerError if the schema is invalid."""
     try:
-        key = msgspec.json.encode(schema)
+        return _compile(msgspec.json.encode(schema))
     except RecursionError:
         raise CallerError(f"The JSON Schema is nested deeper than {MAX_SCHEMA_DEPTH} levels.") from None
     except UnicodeEncodeError:
         raise CallerError("The JSON Schema contains a lone surrogate. Send valid Unicode text.") from None
-    validator = _cache.get(key)
-    if validator is None:
-        validator = _cache[key] = _compile(schema, len(key))
-        if len(_cache) > MAX_CACHED_VALIDATORS:
-            _cache.popitem(last=False)
-    _cache.move_to_end(key)
-    return validator
 
 
-def _compile(schema: dict[str, Any], size: int) -> SchemaValidator:
-    if size > MAX_SCHEMA_BYTES:
-        raise CallerError(f"The JSON Schema has {size} bytes; at most {MAX_SCHEMA_BYTES} are taken.")
+@functools.lru_cache(MAX_CACHED_VALIDATORS)
+def _compile(encoded: bytes) -> SchemaValidator:
+    if len(encoded) > MAX_SCHEMA_BYTES:
+        raise CallerError(f"The JSON Schema has {len(encoded)} bytes; at most {MAX_SCHEMA_BYTES} are taken.")
+    schema = msgspec.json.decode(encoded)
     if nesting_depth(schema) > MAX_SCHEMA_DEPTH:
         raise CallerError(f"The JSON Schema is nested deeper than {MAX_SCHEMA_DEPTH} levels.")
     try:

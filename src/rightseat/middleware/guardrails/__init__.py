@@ -1,10 +1,4 @@
-"""Guardrails: rules for input and output texts.
-
-`rules` holds the policies and the filter of a streamed text; `matchers` (words, patterns) and `personal_data`
-find violations in whole or streamed texts. `input_checks` and `output_filter` are the two directions,
-`checks` calls validators, services and a judge model, `layer` applies all to a Responder and fences untrusted
-tool results.
-"""
+"""Guardrails: rules for input and output texts, and the checks that apply them."""
 
 from rightseat.middleware.guardrails.layer import GuardrailPolicies, guardrails
 from rightseat.middleware.guardrails.matchers import PatternList, WordList
