@@ -5,6 +5,7 @@ The embedded model: whether it is needed, whether it can run here, and its repla
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Mapping
 
@@ -81,7 +82,9 @@ def requests_embedded_model(config: Config) -> bool:
 
 def find_engine_problem() -> str:
     """Return why the engine cannot run here; empty if it can."""
-    return "" if importlib.util.find_spec(ENGINE_PACKAGE) else f"its engine is not installed: pip install {ENGINE_PACKAGE}"
+    return (
+        "" if importlib.util.find_spec(ENGINE_PACKAGE) else f"its engine is not installed: pip install {ENGINE_PACKAGE}"
+    )
 
 
 def find_weights_problem() -> str:

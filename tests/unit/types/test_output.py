@@ -61,5 +61,10 @@ def test_reasoning_questions_and_ended_calls_are_kept() -> None:
 
 def test_the_input_of_a_stored_thread_keeps_its_place() -> None:
     asked = text_message("user", "And now?", id="u")
-    entries = [TextStart("m1"), TextDelta("m1", "a"), UserInput((asked,)), TextDelta("m1", "b")]
+    entries: list[Event | UserInput] = [
+        TextStart("m1"),
+        TextDelta("m1", "a"),
+        UserInput((asked,)),
+        TextDelta("m1", "b"),
+    ]
     assert [message.text for message in RunOutput(entries).messages] == ["ab", "And now?"]

@@ -82,8 +82,13 @@ def load_field_tables() -> dict[str, dict[str, list[str]]]:
     return tomllib.loads((files(__package__) / "fields.toml").read_text("utf-8"))
 
 
+@cache
+def known_fields(table: str) -> tuple[str, ...]:
+    return (*load_field_tables()[table], *SWAGGER_FIELDS.get(table, "").split())
+
+
 def check_unknown_keys(context: SpecContext, node: Node, table: str) -> None:
-    names = (*load_field_tables()[table], *SWAGGER_FIELDS.get(table, "").split())
+    names = known_fields(table)
     for key in node.value:
         if key not in names and not key.startswith("x-"):
             context.problems.add(node.child(key), "Nothing reads this key.", did_you_mean(key, names), "style")
