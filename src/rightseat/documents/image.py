@@ -30,15 +30,10 @@ def read_image(data: bytes, request: ReadRequest) -> Document:
 
 
 def read_size(data: bytes, kind: str) -> tuple[int, int]:
-    match kind:
-        case "png":
-            width, height = struct.unpack_from(">II", data, 16)
-        case "gif":
-            width, height = struct.unpack_from("<HH", data, 6)
-        case "webp":
-            width, height = read_webp_size(data)
-        case _:
-            width, height = read_jpeg_size(data)
+    if kind in ("png", "gif"):
+        width, height = struct.unpack_from(">II", data, 16) if kind == "png" else struct.unpack_from("<HH", data, 6)
+    else:
+        width, height = read_webp_size(data) if kind == "webp" else read_jpeg_size(data)
     if not (width and height):
         raise DocumentUnreadable("is an image whose size cannot be read. Send it again.")
     return width, height
@@ -57,12 +52,10 @@ def read_jpeg_size(data: bytes) -> tuple[int, int]:
 
 
 def read_webp_size(data: bytes) -> tuple[int, int]:
-    match data[12:16]:
-        case b"VP8X":
-            return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
-        case b"VP8L":
-            (bits,) = struct.unpack_from("<I", data, 21)
-            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-        case _:
-            width, height = struct.unpack_from("<HH", data, 26)
-            return width & 0x3FFF, height & 0x3FFF
+    if data[12:16] == b"VP8X":
+        return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
+    if data[12:16] == b"VP8L":
+        (bits,) = struct.unpack_from("<I", data, 21)
+        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    width, height = struct.unpack_from("<HH", data, 26)
+    return width & 0x3FFF, height & 0x3FFF

@@ -67,5 +67,5 @@ def parse_result(answer: bytes, code: int, request: ReadRequest) -> Document:
 
 
 def make_environment() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
-    return {**kept, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    inherited = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+    return {**inherited, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

@@ -4,6 +4,7 @@ what is left out."""
 from __future__ import annotations
 
 import bisect
+import contextlib
 import itertools
 import json
 from typing import Any
@@ -140,17 +141,13 @@ class JsonCutter:
 
 def summarize_value(value: Any, budget: int) -> str:
     """Return the shortest JSON that says what the value was, within the budget where possible."""
-    match value:
-        case str():
-            text = encode_json(cut_middle(value, budget - 1))
-            # Escapes lengthen the text.
-            return text if fits_budget(text, budget) else encode_json(cut_middle(value, max(budget // 6, 1)))
-        case dict():
-            return encode_json(f"{{… {len(value)} keys}}")
-        case list():
-            return encode_json(f"[… {len(value)} items]")
-        case _:
-            return encode_json(value)
+    if isinstance(value, str):
+        text = encode_json(cut_middle(value, budget - 1))
+        # Escapes lengthen the text.
+        return text if fits_budget(text, budget) else encode_json(cut_middle(value, max(budget // 6, 1)))
+    if isinstance(value, dict):
+        return encode_json(f"{{… {len(value)} keys}}")
+    return encode_json(f"[… {len(value)} items]" if isinstance(value, list) else value)
 
 
 class InvalidJson(Exception):
@@ -188,22 +185,16 @@ def parse_json(text: str) -> Any:
     """Parse JSON; a string that holds JSON is decoded once more, because some clients encode twice."""
     value = parse_loosely(text)
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
+        with contextlib.suppress(InvalidJson):
             return parse_loosely(value)
-        except InvalidJson:
-            return value
     return value
 
 
 def parse_loosely(text: str) -> Any:
-    try:
+    with contextlib.suppress(msgspec.DecodeError):
         return msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        pass
-    try:
+    with contextlib.suppress(ValueError):
         return parse_value(text)
-    except ValueError:
-        pass
     try:
         values = [parse_value(line) for line in text.split("\n") if line.strip()]
     except ValueError:

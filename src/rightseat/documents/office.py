@@ -173,13 +173,9 @@ def read_rows(sheet: Any, limits: ReadLimits) -> list[list[str]]:
 
 
 def format_cell(cell: Any) -> str:
-    match cell:
-        case str():
-            return cell.strip()
-        case bool():
-            return "true" if cell else "false"
-        case float():
-            # Spreadsheet numbers are floats: show 2024.0 as 2024.
-            return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell)
-        case _:
-            return "" if cell is None else str(cell)
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
+        # Spreadsheet numbers are floats: show 2024.0 as 2024.
+        return str(int(cell))
+    return "" if cell is None else str(cell).strip()

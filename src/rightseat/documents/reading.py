@@ -81,21 +81,18 @@ async def read(
     detected = kinds.detect_kind(raw, request.kind, name)
     if not detected:
         return request.make_failure("is of a kind that is not read here. Send it as text, PDF, docx, xlsx or csv.")
-    document = await read_here_or_isolated(raw, replace(request, kind=detected))
+    request = replace(request, kind=detected)
+    if detected in kinds.IMAGE_KINDS or (detected in INLINE_KINDS and len(raw) <= MAX_INLINE_BYTES):
+        document = read_as(raw, request)
+    else:
+        # Lazy: the child process imports this module too and does not need asyncio.
+        from rightseat.documents.isolation import read_isolated
+
+        document = await read_isolated(raw, request)
     if declared.kind and detected != declared.kind and not document.failed:
         note = join_notes([f"It was declared as {declared.kind} and is {detected}.", document.note])
         return replace(document, note=note, kind=detected)
     return document
-
-
-async def read_here_or_isolated(raw: bytes, request: ReadRequest) -> Document:
-    """Read small text and images in this process, everything else in a child process."""
-    if request.kind in kinds.IMAGE_KINDS or (request.kind in INLINE_KINDS and len(raw) <= MAX_INLINE_BYTES):
-        return read_as(raw, request)
-    # Lazy: the child process imports this module too and does not need asyncio.
-    from rightseat.documents.isolation import read_isolated
-
-    return await read_isolated(raw, request)
 
 
 def unwrap(data: bytes | str, request: ReadRequest) -> tuple[bytes, ReadRequest]:

@@ -83,34 +83,31 @@ def rows_from_object(value: dict[str, Any], depth: int) -> list[dict[str, Any]]:
     if columns := get_column_lists(value):
         return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
     if depth > 0:
-        inner = [find_rows(one, depth - 1) for one in value.values() if isinstance(one, dict | list)]
+        inner = [find_rows(item, depth - 1) for item in value.values() if isinstance(item, dict | list)]
         # A response wraps its table in metadata: take the largest.
         if inner and (largest := max(inner, key=len)):
             return largest
-    numbers = {name: one for name, one in value.items() if parse_number(one) is not None}
-    return [{NAME: str(name), VALUE: one} for name, one in numbers.items()]
+    return [{NAME: str(name), VALUE: item} for name, item in value.items() if parse_number(item) is not None]
 
 
 def get_column_lists(value: dict[str, Any]) -> dict[str, list[Any]]:
     """Return the columns of an object with one list per column; empty otherwise."""
-    lists = {str(name): one for name, one in value.items() if isinstance(one, list)}
-    scalar = all(not isinstance(cell, dict | list) for one in lists.values() for cell in one)
-    same = len({len(one) for one in lists.values()}) == 1
-    return lists if len(lists) > 1 and len(lists) == len(value) and same and scalar else {}
+    if len(value) < 2 or not all(isinstance(cells, list) for cells in value.values()):
+        return {}
+    has_nested = any(isinstance(cell, dict | list) for cells in value.values() for cell in cells)
+    has_same_length = len(set(map(len, value.values()))) == 1
+    return {str(name): cells for name, cells in value.items()} if has_same_length and not has_nested else {}
 
 
 def rows_from_list(value: list[Any]) -> list[dict[str, Any]]:
-    objects = [one for one in value if isinstance(one, dict)]
-    if objects:
-        return [flatten_row(one) for one in objects]
-    lists = [one for one in value if isinstance(one, list)]
-    if lists:
+    if objects := [item for item in value if isinstance(item, dict)]:
+        return [flatten_row(item) for item in objects]
+    if lists := [item for item in value if isinstance(item, list)]:
         head, *rest = lists
         has_header = rest and all(isinstance(cell, str) for cell in head) and len(set(head)) == len(head)
-        width = max(map(len, lists))
-        names = head if has_header else [f"column {place + 1}" for place in range(width)]
+        names = head if has_header else [f"column {place + 1}" for place in range(max(map(len, lists)))]
         return [make_row(row, names) for row in (rest if has_header else lists)]
-    return [{VALUE: one} for one in value if parse_number(one) is not None]
+    return [{VALUE: item} for item in value if parse_number(item) is not None]
 
 
 def make_row(row: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -124,7 +121,7 @@ def flatten_row(row: dict[str, Any]) -> dict[str, Any]:
     flattened: dict[str, Any] = {}
     for name, cell in row.items():
         if isinstance(cell, dict):
-            flattened |= {f"{name}.{inner}": one for inner, one in cell.items()}
+            flattened |= {f"{name}.{inner}": value for inner, value in cell.items()}
         else:
             flattened[str(name)] = cell
     return flattened

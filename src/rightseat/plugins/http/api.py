@@ -40,16 +40,15 @@ class ApiClient:
         self.credentials = Credentials(plugin, policy)
         urls = {server.url for operation in plugin.operations for server in operation.servers}
         self.outbound = OutboundClient(
-            AddressRules(allowed_hosts(*sorted(urls), *([policy.server] if policy.server else [])), policy.allow),
+            AddressRules(allowed_hosts(*sorted(urls), policy.server), policy.allow),
             max_bytes=policy.max_bytes,
             seconds=policy.seconds,
         )
 
     def server_urls(self, operation: Operation) -> tuple[str, ...]:
         """Return the server URLs of the operation, the preferred one first."""
-        if self.policy.server:
-            return (self.policy.server,)
-        return tuple(dict.fromkeys(server.url for server in operation.servers))
+        own_urls = tuple(dict.fromkeys(server.url for server in operation.servers))
+        return (self.policy.server,) if self.policy.server else own_urls
 
     def build_request(
         self, operation: Operation, arguments: Mapping[str, Any], files: FilesByArgument, key: str = ""

@@ -174,10 +174,6 @@ class OperationArguments:
             return "" in (inner.get("enum") or ())
         return self.is_valid(inner, value)
 
-    def drop_unknown(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Drop arguments the operation does not declare: they would be approved but never sent."""
-        return {name: value for name, value in arguments.items() if name in self.schema["properties"]}
-
     def find_missing(self, arguments: dict[str, Any]) -> list[tuple[str, ...]] | None:
         """Return the paths of required values that are missing, except files; None on any other violation."""
         paths = self.validator.find_missing(arguments)

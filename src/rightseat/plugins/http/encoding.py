@@ -46,13 +46,9 @@ def encode_by_media(value: Any, media: str) -> str:
 
 def drop_nulls(value: Any) -> Any:
     """Drop nulls of a list or object: no style can encode them."""
-    match value:
-        case list():
-            return [item for item in value if item is not None]
-        case dict():
-            return {key: item for key, item in value.items() if item is not None}
-        case _:
-            return value
+    if isinstance(value, list):
+        return [item for item in value if item is not None]
+    return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else value
 
 
 def flatten(value: list[Any] | dict[str, Any]) -> list[str]:
@@ -98,14 +94,12 @@ def encode_path(parameter: Parameter, value: Any) -> str:
     if parameter.media:
         return quote_all(encode_by_media(value, parameter.media))
     value = drop_nulls(value)
-    match parameter.style:
-        case "label":
-            separator = "." if parameter.explode else ","
-            return "." + separator.join(encode_items(value, parameter.explode, quote_all))
-        case "matrix":
-            return encode_matrix(parameter, value)
-        case _:
-            return ",".join(encode_items(value, parameter.explode, quote_all))
+    if parameter.style == "matrix":
+        return encode_matrix(parameter, value)
+    items = encode_items(value, parameter.explode, quote_all)
+    if parameter.style == "label":
+        return "." + ("." if parameter.explode else ",").join(items)
+    return ",".join(items)
 
 
 def encode_items(value: Any, explode: bool, encode: Encode) -> list[str]:
@@ -123,15 +117,13 @@ def encode_matrix(parameter: Parameter, value: Any) -> str:
 
 
 def encode_header(parameter: Parameter, value: Any) -> str:
-    if parameter.media:
-        return encode_by_media(value, parameter.media)
-    return ",".join(encode_items(drop_nulls(value), parameter.explode, str))
+    value = encode_by_media(value, parameter.media) if parameter.media else drop_nulls(value)
+    return ",".join(encode_items(value, parameter.explode, str))
 
 
 def encode_query(parameter: Parameter, value: Any) -> list[str]:
     encode = quote_allowing_reserved if parameter.reserved else quote_all
-    if parameter.media:
-        return [f"{quote_all(parameter.name)}={encode(encode_by_media(value, parameter.media))}"]
+    value = encode_by_media(value, parameter.media) if parameter.media else value
     return encode_pairs(parameter.name, value, parameter.style, parameter.explode, encode)
 
 

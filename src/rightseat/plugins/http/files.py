@@ -87,9 +87,9 @@ def normalize_media_type(media: str) -> str:
     return match[1].lower() if match else ""
 
 
-def find_attachment(files: list[Attachment], wanted: str) -> Attachment | None:
+def find_attachment(files: list[Attachment], requested: str) -> Attachment | None:
     """Find the attachment by name, loosely; the only attachment matches any name."""
-    name = clean_name(wanted, MAX_NAME)
+    name = clean_name(requested, MAX_NAME)
     for normalize in (str, str.casefold, file_stem):
         for file in files:
             if name and normalize(file.name) == normalize(name):

@@ -25,6 +25,7 @@ SAFE_CHARS = "/:@!$&'()*+,;=~%"
 MAX_UNQUOTES = 4
 IDEMPOTENT_METHODS = ("GET", "HEAD", "OPTIONS", "PUT", "DELETE")
 KEY_HEADER = "idempotency-key"
+PATH_ESCAPE = "A value for the path leads out of it ('.' or '..'). Give the plain value."
 
 
 class UnsignedRequest(Struct, frozen=True, kw_only=True):
@@ -118,7 +119,7 @@ def fill_path(operation: Operation, arguments: Mapping[str, Any]) -> tuple[str, 
             pieces.append(encode_path_value(path_parameters.get(piece), piece, arguments))
     path = "".join(pieces)
     if any(is_dot_segment(part) for part in path.split("/")):
-        raise path_escape_error()
+        raise CallerError(PATH_ESCAPE)
     fixed_query = [quote(part, safe=SAFE_CHARS + "[]?") for part in query.partition("#")[0].split("&") if part]
     return path if path.startswith("/") else f"/{path}", fixed_query
 
@@ -129,7 +130,7 @@ def encode_path_value(parameter: Parameter | None, name: str, arguments: Mapping
         raise CallerError(f"The path needs a value for {name!r}. Give one.")
     for text in nested_strings(value):
         if any(is_dot_segment(part) for part in re.split(r"[/\\]", unquote_fully(text))):
-            raise path_escape_error()
+            raise CallerError(PATH_ESCAPE)
     return encode_path(parameter, value)
 
 
@@ -152,7 +153,3 @@ def is_dot_segment(part: str) -> bool:
     # Some servers treat what follows `;` as a parameter (`..;x`) and ignore control characters.
     unquoted = unquote_fully(part).partition(";")[0]
     return "".join(char for char in unquoted if char > " ") in (".", "..")
-
-
-def path_escape_error() -> CallerError:
-    return CallerError("A value for the path leads out of it ('.' or '..'). Give the plain value.")

@@ -156,12 +156,15 @@ async def format_response(
     operation: Operation, fetched: FetchResult, *, budget: int | None, redact: Redactor, credential_names: list[str]
 ) -> tuple[Result, Artifact | None]:
     """Return the result for the model and, of a file, the artifact for the user."""
-    response = find_documented_response(operation, fetched.status)
+    response, method = find_documented_response(operation, fetched.status), operation.method.upper()
     artifact = None
     if not 200 <= fetched.status < 300:
         result = await format_http_error(operation, fetched, redact, credential_names)
-    elif not fetched.data or operation.method.upper() == "HEAD":
-        result = Result(redact(format_empty(operation, fetched)))
+    elif not fetched.data or method == "HEAD":
+        text = f"{method} {operation.path} succeeded ({status_line(fetched.status)}), with no content."
+        names = REPORTED_HEADERS if method == "HEAD" else ("location",)
+        lines = [f"{name}: {fetched.headers[name][:300]}" for name in names if name in fetched.headers]
+        result = Result(redact("\n".join([text, *lines])))
     elif is_binary(fetched, response):
         artifact = make_file_artifact(operation, fetched, redact)
         kind, size = artifact.content["media_type"], artifact.content["size"]
@@ -181,14 +184,6 @@ def find_documented_response(operation: Operation, status: int) -> OperationResp
             return by_status[pattern]
     successes = (response for response in operation.responses if response.status.startswith("2"))
     return next(successes, None) if 200 <= status < 300 else None
-
-
-def format_empty(operation: Operation, fetched: FetchResult) -> str:
-    method = operation.method.upper()
-    text = f"{method} {operation.path} succeeded ({status_line(fetched.status)}), with no content."
-    names = REPORTED_HEADERS if method == "HEAD" else ("location",)
-    lines = [f"{name}: {fetched.headers[name][:300]}" for name in names if name in fetched.headers]
-    return "\n".join([text, *lines])
 
 
 def status_line(status: int) -> str:

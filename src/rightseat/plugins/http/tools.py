@@ -124,7 +124,9 @@ class OperationTool:
     def prepare(self, progress: OperationCallProgress, context: ToolContext) -> OperationCallProgress | Result | Pause:
         """Complete and check the arguments; returns the progress, else the next question or a failure."""
         merged = self.arguments.normalize(merge_deep(progress.arguments, progress.answered_values))
-        arguments = progress.arguments = self.arguments.drop_unknown(merged)
+        # Undeclared arguments would be approved but never sent.
+        declared = self.arguments.schema["properties"]
+        arguments = progress.arguments = {name: value for name, value in merged.items() if name in declared}
         files = list_attachments(context.turn.messages)
         progress.files, missing_files = self.resolve_files(arguments, files)
         missing = self.arguments.find_missing(arguments)

@@ -2,6 +2,6 @@
 
 `read` turns a spec into Operations and a list of problems. `spec` and `node` hold the spec, its `$ref`s, servers and
 problems. `schemas`, `keywords` and `patterns` convert schemas to JSON Schema 2020-12, `simplify` inlines and shrinks
-them. `parameters`, `bodies`, `arguments` and `describe` read the parts of an operation. `lint` reports unknown keys
+them. `arguments`, `bodies` and `describe` read the parts of an operation. `lint` reports unknown keys
 and poor descriptions; fields.toml lists the known keys.
 """

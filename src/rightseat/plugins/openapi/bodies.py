@@ -8,9 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from rightseat.plugins.openapi.node import Node, is_truthy
-from rightseat.plugins.openapi.parameters import STYLES_BY_LOCATION
 from rightseat.plugins.openapi.schemas import Schema, schema_types
-from rightseat.plugins.openapi.spec import SpecContext
+from rightseat.plugins.openapi.spec import STYLES_BY_LOCATION, SpecContext
 from rightseat.plugins.plugin import BINARY_FORMAT, Encoding, OperationResponse
 
 FORM_MEDIA = "application/x-www-form-urlencoded"

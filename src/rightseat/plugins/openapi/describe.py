@@ -47,13 +47,13 @@ def truncate(text: str, most: int) -> str:
 def describe_fields(schema: Any, root: Schema, prefix: str = "", level: int = 0) -> Iterator[str]:
     """Yield field names such as `hosts[] (all hosts)` with their descriptions, two levels deep."""
     inner, many = unwrap_schema(schema, root)
-    for number, (name, one) in enumerate((inner.get("properties") or {}).items()):
+    for number, (name, field) in enumerate((inner.get("properties") or {}).items()):
         if number >= MAX_FIELDS:
             yield "…"
             return
-        below, several = unwrap_schema(one, root)
+        below, several = unwrap_schema(field, root)
         path = f"{prefix}{name}{'[]' if several else ''}"
-        description = collapse_whitespace(str(one.get("description") or below.get("description") or ""))
+        description = collapse_whitespace(str(field.get("description") or below.get("description") or ""))
         yield f"{path} ({truncate(description, 60)})" if description else path
         if level < 1:
             yield from describe_fields(below, root, f"{path}.", level + 1)

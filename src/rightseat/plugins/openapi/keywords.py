@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from rightseat.plugins.openapi.node import Node, ProblemList
@@ -169,5 +170,6 @@ def collect_examples(node: Node) -> list[Any]:
     if isinstance(several, list):
         examples += several
     elif isinstance(several, dict):
-        examples += [one["value"] for one in several.values() if isinstance(one, dict) and "value" in one]
-    return [one for one in examples if one not in (None, "") and len(str(one)) <= MAX_EXAMPLE_LENGTH][:MAX_EXAMPLES]
+        examples += [named["value"] for named in several.values() if isinstance(named, dict) and "value" in named]
+    usable = (example for example in examples if example not in (None, "") and len(str(example)) <= MAX_EXAMPLE_LENGTH)
+    return list(islice(usable, MAX_EXAMPLES))

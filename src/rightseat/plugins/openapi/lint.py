@@ -43,10 +43,9 @@ def check_operation_style(
 def operation_problems(
     method: str, node: Node, description: str, content: ParsedBody | None
 ) -> Iterator[tuple[str, str]]:
-    if not description:
-        yield "It has no description.", "Say what it does, what it takes and what it gives back."
-    elif is_vague(description):
-        yield (f"Its description is vague: {description!r}.", "Say what it does, what it takes and what it gives back.")
+    if is_vague(description):
+        what = f"Its description is vague: {description!r}." if description else "It has no description."
+        yield what, "Say what it does, what it takes and what it gives back."
     if method in BODY_METHODS and content is None:
         yield "It has no requestBody.", "Describe what is sent; a model leaves out what it does not know of."
     responses = node.value.get("responses")
@@ -57,9 +56,9 @@ def operation_problems(
 
 
 def field_problems(arguments: ParsedArguments, content: ParsedBody | None) -> Iterator[tuple[str, str]]:
-    for one in arguments.parameters:
-        if one.argument not in arguments.secured and not one.schema.get("description"):
-            yield f"The parameter {one.name!r} has no description.", "Say what it means, and in which form."
+    for parameter in arguments.parameters:
+        if parameter.argument not in arguments.secured and not parameter.schema.get("description"):
+            yield f"The parameter {parameter.name!r} has no description.", "Say what it means, and in which form."
     if content is None:
         return
     if not content.description and not content.schema.get("description"):

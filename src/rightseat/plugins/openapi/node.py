@@ -92,7 +92,7 @@ class ProblemList:
 
 class RefResolver:
     def __init__(self, folder: Path, root: PluginDocument, problems: ProblemList) -> None:
-        self.folder, self.root, self.problems = folder, root, problems
+        self.folder, self.problems = folder, problems
         self.files: dict[str, PluginDocument | None] = {root.name: root}
 
     def resolve(self, node: Node) -> Node:

@@ -13,11 +13,10 @@ from msgspec import Struct
 from rightseat.errors import CallerError
 from rightseat.plugins.document import UnreadableFile, find_document, read_document
 from rightseat.plugins.openapi import lint
-from rightseat.plugins.openapi.arguments import build_arguments
+from rightseat.plugins.openapi.arguments import BODY_LOCATIONS, build_arguments, iter_parameter_nodes, parse_parameter
 from rightseat.plugins.openapi.bodies import parse_body, parse_responses, success_response
 from rightseat.plugins.openapi.describe import HTTP_METHODS, describe_operation, make_operation_name
 from rightseat.plugins.openapi.node import Node
-from rightseat.plugins.openapi.parameters import BODY_LOCATIONS, iter_parameter_nodes, parse_parameter
 from rightseat.plugins.openapi.schemas import Schema
 from rightseat.plugins.openapi.simplify import shrink_schema
 from rightseat.plugins.openapi.spec import SpecContext, find_servers

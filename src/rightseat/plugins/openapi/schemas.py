@@ -6,9 +6,11 @@ decides afterwards which references are inlined.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from rightseat.plugins.number_patterns import NUMBER_PATTERN, is_simple_pattern, strip_anchors
@@ -29,49 +31,42 @@ MAP_KEYWORDS = frozenset(("properties", "patternProperties", "dependentSchemas")
 LIST_KEYWORDS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
 SINGLE_KEYWORDS = frozenset(("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"))
 _OBJECT_KEYWORDS = ("properties", "additionalProperties", "minProperties", "maxProperties", "patternProperties")
-_SAME_VALUE_LISTS = ("allOf", "anyOf", "oneOf")
-_SAME_VALUE_SINGLES = ("not", "if", "then", "else")
 
 
-def find_circular(defs: Mapping[str, dict[str, Any]]) -> set[str]:
+def find_circular(defs: Mapping[str, Schema]) -> set[str]:
     """Return the definitions whose references lead back to them for the same value."""
-    edges = {name: {one for one in same_value_refs(schema) if one in defs} for name, schema in defs.items()}
+    edges = {name: {target for target in same_value_refs(schema) if target in defs} for name, schema in defs.items()}
     ahead = strip_leaves(edges)
     back: dict[str, set[str]] = {name: set() for name in ahead}
     for name in ahead:
-        for one in edges[name] & ahead:
-            back[one].add(name)
+        for target in edges[name] & ahead:
+            back[target].add(name)
     return strip_leaves(back)
 
 
 def strip_leaves(edges: dict[str, set[str]]) -> set[str]:
     """Remove nodes without outgoing edges repeatedly; returns the names that are left."""
-    left = {name: len(targets) for name, targets in edges.items()}
-    sources: dict[str, list[str]] = {}
-    for name, targets in edges.items():
-        for one in targets:
-            sources.setdefault(one, []).append(name)
-    done = [name for name, count in left.items() if not count]
-    while done:
-        name = done.pop()
-        del left[name]
-        for source in sources.get(name, ()):
-            left[source] -= 1
-            if not left[source]:
-                done.append(source)
-    return set(left)
+    sorter = TopologicalSorter(edges)
+    # After a CycleError the sorter still gives the nodes that do not depend on a cycle.
+    with contextlib.suppress(CycleError):
+        sorter.prepare()
+    left = set(edges)
+    while leaves := sorter.get_ready():
+        left.difference_update(leaves)
+        sorter.done(*leaves)
+    return left
 
 
 def same_value_refs(schema: dict[str, Any]) -> Iterator[str]:
     """Yield the definitions that the schema references for the same value."""
-    waiting = [schema]
-    while waiting:
-        one = waiting.pop()
-        if "$ref" in one:
-            yield str(one["$ref"]).removeprefix(DEFS_PREFIX)
-        for key in _SAME_VALUE_LISTS:
-            waiting += one.get(key, ())
-        waiting += (one[key] for key in _SAME_VALUE_SINGLES if isinstance(one.get(key), dict))
+    pending = [schema]
+    while pending:
+        current = pending.pop()
+        if "$ref" in current:
+            yield str(current["$ref"]).removeprefix(DEFS_PREFIX)
+        for key in ("allOf", "anyOf", "oneOf"):
+            pending += current.get(key, ())
+        pending += (current[key] for key in ("not", "if", "then", "else") if isinstance(current.get(key), dict))
 
 
 class SchemaConverter:
@@ -143,9 +138,9 @@ class SchemaConverter:
         word = re.sub(r"[^A-Za-z0-9_]+", "_", last).strip("_")[:40]
         if not word or not last.isascii():
             word = f"{word}_{hashlib.sha256(last.encode()).hexdigest()[:8]}".lstrip("_")
-        taken = set(self.def_names.values())
+        names = set(self.def_names.values())
         name, number = word, 1
-        while name in taken:
+        while name in names:
             number += 1
             name = f"{word}_{number}"
         return name
@@ -208,7 +203,7 @@ class SchemaConverter:
         """Set `required`, also from `required: true` inside properties."""
         declared = node.value.get("required")
         listed = [declared] if isinstance(declared, str) and not is_truthy(declared) else declared
-        names = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+        names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
         properties = node.value.get("properties")
         for name, inner in properties.items() if isinstance(properties, dict) else ():
             if isinstance(inner, dict) and inner.get("required") is True:
@@ -217,7 +212,7 @@ class SchemaConverter:
                 self.problems.add(place, "stands in the wrong place.", fix)
                 names.append(name)
             if isinstance(inner, dict) and is_truthy(inner.get(self.hidden_flag)):
-                names = [one for one in names if one != name]
+                names = [required for required in names if required != name]
         if names:
             schema["required"] = list(dict.fromkeys(names))
 
@@ -227,7 +222,7 @@ class SchemaConverter:
         if "default" in schema:
             schema["default"] = coerce_value(schema["default"], kinds)
         if "enum" in schema:
-            coerced = [coerce_value(one, kinds) for one in schema["enum"]]
+            coerced = [coerce_value(value, kinds) for value in schema["enum"]]
             if coerced != schema["enum"]:
                 what = f"has values that are no {' or '.join(kinds)}; they are read as such."
                 self.problems.add(node.child("enum"), what, "Mend their quotes.", "style")

@@ -103,7 +103,7 @@ class SchemaSimplifier:
         merged: Schema = {"type": "object", "properties": {}}
         required: list[str] = []
         for part in [*parts[1:], parts[0]]:
-            if any(merged["properties"].get(key, one) != one for key, one in part.get("properties", {}).items()):
+            if any(merged["properties"].get(key, inner) != inner for key, inner in part.get("properties", {}).items()):
                 return schema
             merged["properties"] |= part.get("properties", {})
             required += part.get("required", [])
@@ -195,14 +195,14 @@ def drop_deep_definitions(schema: Schema) -> Schema:
     root = without_key(schema, "$defs")
     rows = definition_levels(root, definitions)
     bytes_left = MAX_SCHEMA_BYTES - encoded_size(root)
-    kept: dict[str, Schema] = {}
+    retained: dict[str, Schema] = {}
     for number, row in enumerate(rows):
         bytes_left -= sum(encoded_size(definitions[name]) for name in row)
         if number and (bytes_left < 0 or number > MAX_REF_LEVELS):
-            kept |= {name: stub_schema(definitions[name]) for name in row}
+            retained |= {name: stub_schema(definitions[name]) for name in row}
             break
-        kept |= {name: definitions[name] for name in row}
-    return {**root, "$defs": {name: kept[name] for name in sorted(kept)}}
+        retained |= {name: definitions[name] for name in row}
+    return {**root, "$defs": {name: retained[name] for name in sorted(retained)}}
 
 
 def definition_levels(root: Schema, definitions: dict[str, Schema]) -> list[set[str]]:

@@ -11,10 +11,16 @@ from rightseat.plugins.document import PluginDocument
 from rightseat.plugins.openapi.node import Node, ProblemList, RefResolver
 from rightseat.plugins.openapi.schemas import SchemaConverter
 from rightseat.plugins.openapi.simplify import SchemaSimplifier
-from rightseat.plugins.plugin import ApiServer, PluginAuth
+from rightseat.plugins.plugin import ApiServer, ParameterStyle, PluginAuth
 
 CredentialLocation = tuple[str, str]
 """Location and name; header names in lower case."""
+STYLES_BY_LOCATION: dict[str, tuple[ParameterStyle, ...]] = {
+    "path": ("simple", "label", "matrix"),
+    "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject"),
+    "header": ("simple",),
+    "cookie": ("form",),
+}
 MAX_SERVERS = 20
 SERVER_FIX = "Write the whole address, such as https://api.example.com/v1, or set `server` for this plugin."
 _LOCATION_BY_AUTH = {"header": "header", "param": "query", "cookie": "cookie"}

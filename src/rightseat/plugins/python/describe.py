@@ -14,6 +14,18 @@ from rightseat.plugins.plugin import PluginScript, Problem
 
 MAX_BYTES = 1 << 20
 MAX_DESCRIPTION = 2000
+TYPE_SCHEMAS: dict[str, dict[str, Any]] = {
+    "str": {"type": "string"},
+    "int": {"type": "integer"},
+    "float": {"type": "number"},
+    "bool": {"type": "boolean"},
+    "None": {"type": "null"},
+    "dict": {"type": "object", "additionalProperties": True},
+    "list": {"type": "array", "items": {}},
+    "Any": {},
+    "object": {},
+}
+ALIASES = {"Dict": "dict", "List": "list", "Mapping": "dict", "Sequence": "list", "NoneType": "None"}
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -27,7 +39,6 @@ class ImportedName(NamedTuple):
 class PythonFile:
     def __init__(self, file: Path, tree: ast.Module) -> None:
         self.file = file
-        self.tree = tree
         self.definitions: dict[str, Definition] = {}
         self.values: dict[str, ast.expr] = {}
         self.imports: dict[str, ImportedName] = {}
@@ -75,21 +86,6 @@ def literal_value(node: ast.expr | None) -> Any:
         return msgspec.json.decode(msgspec.json.encode(ast.literal_eval(node)))
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, msgspec.MsgspecError):
         return None
-
-
-TYPE_SCHEMAS: dict[str, dict[str, Any]] = {
-    "str": {"type": "string"},
-    "int": {"type": "integer"},
-    "float": {"type": "number"},
-    "bool": {"type": "boolean"},
-    "None": {"type": "null"},
-    "dict": {"type": "object", "additionalProperties": True},
-    "list": {"type": "array", "items": {}},
-    "Any": {},
-    "object": {},
-}
-
-ALIASES = {"Dict": "dict", "List": "list", "Mapping": "dict", "Sequence": "list", "NoneType": "None"}
 
 
 class AnnotationSchema(NamedTuple):
@@ -160,11 +156,8 @@ def _union_schema(nodes: list[ast.expr]) -> AnnotationSchema:
 
 def last_name(node: ast.expr) -> str:
     """Return the last part of a dotted name (`List` of `typing.List`); empty if it is not a name."""
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return ALIASES.get(name, name)
-        case _:
-            return ""
+    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return ALIASES.get(name, name)
 
 
 def make_script(attribute: str, node: Definition, file: Path) -> PluginScript | None:

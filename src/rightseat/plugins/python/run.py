@@ -54,16 +54,13 @@ def ask_for_missing(name: str, schema: Schema, args: dict[str, Any]) -> Pause | 
     if not names:
         return None
     fields = {field: (schema.get("properties") or {}).get(field) or {} for field in names}
-    text = format_values_question(name, [describe_field(field, inner) for field, inner in fields.items()])
+    descriptions = {field: inner.get("description") for field, inner in fields.items() if isinstance(inner, dict)}
+    texts = [f"{field} ({descriptions[field]})" if descriptions.get(field) else field for field in names]
+    text = format_values_question(name, texts)
     form = {"type": "object", "properties": fields, "required": names}
     if "$defs" in schema:
         form["$defs"] = schema["$defs"]
     return Pause((Ask(text, "form", form),), {"asked": names})
-
-
-def describe_field(name: str, field: Any) -> str:
-    text = field.get("description") if isinstance(field, dict) else None
-    return f"{name} ({text})" if text else name
 
 
 class ScriptLoadError(ConfigError):

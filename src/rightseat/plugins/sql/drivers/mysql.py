@@ -3,9 +3,8 @@ privilege, which allows writing files even then."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 import pymysql
@@ -54,7 +53,7 @@ class MySQLDriver:
         try:
             yield MySQLSession(self, connection, limits)
         finally:
-            with contextlib.suppress(pymysql.Error):
+            with suppress(pymysql.Error):
                 connection.close()
 
     def tables(self) -> Iterator[DatabaseTable]:
@@ -80,12 +79,8 @@ class MySQLSession:
 
     def stop(self) -> None:
         # KILL QUERY needs another connection.
-        other = self.driver.connect()
-        try:
-            with other.cursor() as cursor, contextlib.suppress(pymysql.Error):
-                cursor.execute(f"KILL QUERY {self.connection_id}")
-        finally:
-            other.close()
+        with closing(self.driver.connect()) as other, other.cursor() as cursor, suppress(pymysql.Error):
+            cursor.execute(f"KILL QUERY {self.connection_id}")
 
     def query(self, query: SqlQuery) -> Rows:
         text = query.with_placeholders("%({})s", percent=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -43,11 +43,8 @@ class PostgresDriver:
 
     @contextmanager
     def session(self, limits: QueryLimits) -> Iterator[PostgresSession]:
-        connection = self.connect(limits.seconds)
-        try:
+        with closing(self.connect(limits.seconds)) as connection:
             yield PostgresSession(connection, limits)
-        finally:
-            connection.close()
 
     def tables(self) -> Iterator[DatabaseTable]:
         yield from reflect_tables("postgresql+psycopg://", self.connect)
