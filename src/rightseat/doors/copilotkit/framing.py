@@ -10,7 +10,7 @@ from rightseat.http.reply import ResponseStart
 JSON_TYPE = "application/json"
 GRAPHQL_JSON_TYPE = "application/graphql-response+json"
 STREAM_HEADERS: tuple[tuple[bytes, bytes], ...] = ((b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
-StreamFormat = Literal["multipart", "sse", "json"]
+StreamFormat = Literal["multipart", "sse"]
 
 
 class AcceptedTypes:

@@ -36,6 +36,7 @@ from rightseat.doors.openbb.workspace_tools import (
     slugify,
 )
 from rightseat.types.messages import Role
+from rightseat.types.text import decode_or_none
 
 
 class ClientCall(Struct, frozen=True):
@@ -251,10 +252,7 @@ def parse_call(content: Any) -> ParsedCall | None:
             break
         if content.lstrip()[:1] not in ("{", '"'):
             return None
-        try:
-            content = msgspec.json.decode(content)
-        except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-            return None
+        content = decode_or_none(content)
     match content:
         case {"function": str(function), "input_arguments": dict(arguments), **more}:
             return function, arguments, parse_state(more.get(ECHOED_ARGUMENTS_KEY))

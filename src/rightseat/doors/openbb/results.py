@@ -59,10 +59,17 @@ class RenderedResult(Struct, frozen=True):
     """Citations that came with the data."""
 
 
+def make_failed_result(code: str, message: str) -> RenderedResult:
+    return RenderedResult(error_result(code, message).text, failed=True, citable=False)
+
+
+NO_DATA = make_failed_result("no_data", "The workspace sent no data.")
+
+
 def parse_parts(raw: Any) -> list[ResultPart] | RenderedResult:
     """Split a result into parts, or return the rendered result of an error or a command."""
     if raw is None or raw in ("", [], {}):
-        return make_failed_result("no_data", "The workspace sent no data.")
+        return NO_DATA
     match raw:
         case {"error_type": kind, **more}:
             reason = as_text(more.get("content")) or "It gave no reason."
@@ -71,10 +78,6 @@ def parse_parts(raw: Any) -> list[ResultPart] | RenderedResult:
             return render_command_result(status, more)
         case _:
             return list(_iter_parts(raw))[:MAX_PARTS]
-
-
-def make_failed_result(code: str, message: str) -> RenderedResult:
-    return RenderedResult(error_result(code, message).text, failed=True, citable=False)
 
 
 def render_command_result(status: str, more: Mapping[Any, Any]) -> RenderedResult:
@@ -132,7 +135,7 @@ async def render_result(
         rendered_parts.append(rendered)
     text = "\n\n".join(rendered.text for rendered in rendered_parts if rendered.text)
     return RenderedResult(
-        text or make_failed_result("no_data", "The workspace sent no data.").text,
+        text or NO_DATA.text,
         failed=all(rendered.failed for rendered in rendered_parts) or is_error_text(text),
         citable=any(rendered.citable for rendered in rendered_parts),
         images=tuple(image for rendered in rendered_parts for image in rendered.images),

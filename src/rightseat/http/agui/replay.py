@@ -50,7 +50,6 @@ class ThreadReplay:
     """Encodes the entries of a thread as AG-UI frames, run after run."""
 
     def __init__(self, thread: str, supports_outcomes: bool = True, skip: int = 0) -> None:
-        self.thread = thread
         self.supports_outcomes = supports_outcomes
         self.skip = skip
         """Frames of the first entry that the client has seen."""

@@ -79,7 +79,7 @@ async def stream_run(events: AsyncIterator[Event], turn: Turn, supports_outcomes
                 yield encode_frame(item, supports_outcomes, f"run-{number}")
 
 
-def encode_frame(item: dict[str, Any], supports_outcomes: bool, id: str | None = None) -> bytes:
+def encode_frame(item: dict[str, Any], supports_outcomes: bool, id: str) -> bytes:
     """Encode one AG-UI event as an SSE frame.
 
     CopilotKit 1.50 and 1.51 fail on reasoning events and cannot be told from later versions. They ignore
