@@ -14,7 +14,7 @@ from rightseat.types.events import (
 )
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.output import RunOutput
-from rightseat.types.threads import UserInput
+from rightseat.types.threads import ThreadEntry, UserInput
 
 QUESTION = Interrupt("q", "ask", "Which?", {})
 EVENTS: list[Event] = [
@@ -61,10 +61,5 @@ def test_reasoning_questions_and_ended_calls_are_kept() -> None:
 
 def test_the_input_of_a_stored_thread_keeps_its_place() -> None:
     asked = text_message("user", "And now?", id="u")
-    entries: list[Event | UserInput] = [
-        TextStart("m1"),
-        TextDelta("m1", "a"),
-        UserInput((asked,)),
-        TextDelta("m1", "b"),
-    ]
+    entries: list[ThreadEntry] = [TextStart("m1"), TextDelta("m1", "a"), UserInput((asked,)), TextDelta("m1", "b")]
     assert [message.text for message in RunOutput(entries).messages] == ["ab", "And now?"]
