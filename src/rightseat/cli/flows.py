@@ -12,8 +12,7 @@ import typer
 from rightseat.cli.chat import Terminal, open_session, prepare_runtime
 from rightseat.cli.plugins import load_plugins, prepare_output, print_description, to_one_line
 from rightseat.errors import ConfigError
-from rightseat.plugins.flows.diagram import render_mermaid
-from rightseat.plugins.flows.svg import render_flow_svg
+from rightseat.plugins.flows.diagram import render_flow_svg, render_mermaid
 from rightseat.plugins.plugin import Flow, Plugin
 from rightseat.types.events import Custom, Event, Suggestions
 from rightseat.types.text import did_you_mean

@@ -5,5 +5,5 @@ context, steps/   what a step receives and returns, and the step kinds
 paths, templates, conditions    data paths, `{placeholders}` and prompts, `when` and `until`
 run, checkpoint   executes the steps, and persists progress after each
 responder, registry    a flow as a tool and as a Responder, and all flows of all plugins
-diagram, svg      a flow as Mermaid text and as SVG
+diagram           a flow as Mermaid text and as SVG
 """

@@ -14,8 +14,7 @@ from rightseat.errors import NotFound
 from rightseat.http.endpoint import Request
 from rightseat.http.fetch.fetch import record_requests
 from rightseat.plugins.catalog import CatalogEntry, LoadedPlugin
-from rightseat.plugins.flows.diagram import build_diagram
-from rightseat.plugins.flows.svg import PlacedNode, RoutedEdge, compute_layout
+from rightseat.plugins.flows.diagram import PlacedNode, RoutedEdge, build_diagram, compute_layout
 from rightseat.plugins.plugin import Flow
 from rightseat.types.events import CallResult, Interrupt, RunFailed
 from rightseat.types.messages import Message, ToolCall

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightseat.plugins.flows.diagram import DiagramEdge, build_diagram, render_mermaid
-from rightseat.plugins.flows.svg import compute_layout, render_flow_svg
+from rightseat.plugins.flows.diagram import DiagramEdge, build_diagram, compute_layout, render_flow_svg, render_mermaid
 from rightseat.plugins.plugin import Flow, Step
 from tests.kit.rounds import limit_rounds
 from tests.unit.plugins.flows.step_runs import make_flow
