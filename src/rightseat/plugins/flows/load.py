@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from rightseat.plugins.document import PluginDocument, UnreadableFile, read_document
 from rightseat.plugins.flows.context import FlowReferences, format_hint, make_step_problem
-from rightseat.plugins.flows.steps import get_kind, list_kinds
+from rightseat.plugins.flows.steps import NONE, get_kind, list_kinds
 from rightseat.plugins.plugin import (
     END,
     START,
@@ -45,16 +45,16 @@ STEP_KEYS = (
     "repeatable",
     "description",
 )
+FLOW_KEYS = ("name", "id", "description", "on_error", "steps", "next_flow", "max_steps", "timeout")
+MAX_FILE_STEPS = 200
+MAX_STEPS_LIMIT = 10_000
+END_STEP = Step(name=END, kind=NONE)
 
-UnknownKey = tuple[KeyPath, str]
-"""Path of a key that nothing reads, and how to fix it."""
 
-
-def parse_step(value: Any, name: str) -> tuple[Step, list[UnknownKey]]:
-    """Return the step and its unknown keys; ValueError says why it is not a step."""
+def parse_step(value: Any, name: str) -> Step:
+    """Return the step; ValueError says why it is not one."""
     if not isinstance(value, Mapping):
         raise ValueError("This is not a step. A step has `call_type:` and usually `params:`.")
-    unknown = find_unknown_keys(value, STEP_KEYS)
     kind = read_text(value.get("call_type"))
     if not kind:
         raise ValueError("It has no call_type.")
@@ -63,36 +63,24 @@ def parse_step(value: Any, name: str) -> tuple[Step, list[UnknownKey]]:
     params = value.get("params")
     if params is not None and not isinstance(params, dict):
         raise ValueError("Its params are not a mapping of names to values.")
-    parsed = Step(
+    return Step(
         name=name,
         kind=kind,
         params=params or {},
         next=read_text(value.get("next")) or None,
-        on_error=parse_error_handler(value.get("on_error"), f"{name}.on_error", unknown),
+        on_error=parse_error_handler(value.get("on_error"), f"{name}.on_error"),
         retry=int(parse_limit(value, "retry", MAX_RETRIES) or 0),
         timeout=parse_limit(value, "timeout", MAX_TIMEOUT) or None,
         confirm=value.get("confirm") is True or value.get("dangerous") is True,
         repeatable=value["repeatable"] if isinstance(value.get("repeatable"), bool) else None,
     )
-    return parsed, unknown
 
 
-def find_unknown_keys(value: Mapping[str, Any], known: Sequence[str]) -> list[UnknownKey]:
-    return [
-        ((str(key),), f"Did you mean {near!r}?" if (near := closest_match(str(key), known)) else "Delete it.")
-        for key in value
-        if key not in known
-    ]
-
-
-def parse_error_handler(value: Any, name: str, unknown: list[UnknownKey]) -> Step | None:
-    if not value:
-        return None
-    parsed, inner = parse_step(value, name)
-    if parsed.on_error is not None:
+def parse_error_handler(value: Any, name: str) -> Step | None:
+    handler = parse_step(value, name) if value else None
+    if handler is not None and handler.on_error is not None:
         raise ValueError("Its on_error must not have an on_error itself: a failing on_error ends the flow.")
-    unknown += [(("on_error", *path), fix) for path, fix in inner]
-    return parsed
+    return handler
 
 
 def parse_nested_steps(value: Any, name: str, parent: Flow, default_name: str = "") -> Flow:
@@ -104,26 +92,16 @@ def parse_nested_steps(value: Any, name: str, parent: Flow, default_name: str = 
     # A step named `end` does not run.
     unnamed = "" if isinstance(value, list) or default_name == END else default_name
     names: list[str] = []
-    for number, one in enumerate(values):
-        step_name = read_text(isinstance(one, Mapping) and one.get("name")) or unnamed or str(number + 1)
+    for number, step_value in enumerate(values, 1):
+        step_name = read_text(isinstance(step_value, Mapping) and step_value.get("name")) or unnamed or str(number)
         if step_name in names:
             raise ValueError(f"There are two steps called {step_name!r}.")
         names.append(step_name)
     steps: dict[str, Step] = {}
-    for number, one in enumerate(values):
-        parsed, _ = parse_step(one, names[number])
-        following = names[number + 1] if number + 1 < len(names) else None
-        steps[names[number]] = parsed if parsed.next else replace(parsed, next=following)
-    return Flow(
-        plugin=parent.plugin,
-        name=f"{parent.name}/{name}",
-        description=parent.description,
-        steps=steps,
-        max_steps=parent.max_steps,
-        timeout=parent.timeout,
-        file=parent.file,
-        digest=parent.digest,
-    )
+    for step_name, step_value, following in zip(names, values, [*names[1:], None], strict=True):
+        step = parse_step(step_value, step_name)
+        steps[step_name] = step if step.next else replace(step, next=following)
+    return replace(parent, name=f"{parent.name}/{name}", steps=steps, on_error=None, next_flow=())
 
 
 def read_text(value: Any) -> str:
@@ -150,14 +128,6 @@ def parse_number(value: Any, most: float) -> float | None:
     return float(value)
 
 
-FLOW_KEYS = ("name", "id", "description", "on_error", "steps", "next_flow", "max_steps", "timeout")
-
-MAX_FILE_STEPS = 200
-MAX_STEPS_LIMIT = 10_000
-NONE = "none"
-END_STEP = Step(name=END, kind=NONE)
-
-
 class FlowFileReader:
     """Reads one flow file and collects its problems."""
 
@@ -174,7 +144,7 @@ class FlowFileReader:
         if not isinstance(value, dict):
             self.add_problem((), "It is no flow.", "Write `name:`, `description:` and `steps:`.")
             return None
-        self.add_unknown_keys(find_unknown_keys(value, FLOW_KEYS))
+        self.check_unknown_keys(value, FLOW_KEYS, ())
         steps = self.read_steps(value.get("steps"))
         if not steps:
             return None
@@ -190,7 +160,7 @@ class FlowFileReader:
             on_error=self.read_step(value["on_error"], ("on_error",), "on_error") if value.get("on_error") else None,
             next_flow=tuple(self.read_next_flows(value.get("next_flow"))),
             max_steps=int(self.read_number(value, "max_steps", 100, MAX_STEPS_LIMIT)),
-            timeout=self.read_number(value, "timeout", 600.0, 86400.0),
+            timeout=self.read_number(value, "timeout", 600.0, MAX_TIMEOUT),
             file=self.document.name,
         )
         return with_digest(flow)
@@ -206,11 +176,9 @@ class FlowFileReader:
 
     def read_steps(self, steps_value: Any) -> dict[str, Step]:
         """Read steps given as a list with names, or as a mapping by name (later versions)."""
+        items = steps_value if isinstance(steps_value, list) else ()
         listed: Iterable[tuple[str | int, Any]]
-        if isinstance(steps_value, dict):
-            listed = steps_value.items()
-        else:
-            listed = enumerate(steps_value if isinstance(steps_value, list) else ())
+        listed = steps_value.items() if isinstance(steps_value, dict) else enumerate(items)
         steps: dict[str, Step] = {}
         for key, value in listed:
             place = ("steps", key)
@@ -225,20 +193,22 @@ class FlowFileReader:
             self.add_problem(("steps",), "It has no steps.", f"Write at least one, called {START}.")
         if len(steps) > MAX_FILE_STEPS:
             self.add_problem(("steps",), f"There are more than {MAX_FILE_STEPS}.", "Make several flows of it.")
-        if END not in steps and any(one.next == END for one in steps.values()):
+        if END not in steps and any(step.next == END for step in steps.values()):
             steps[END] = END_STEP
         return steps
 
     def read_step(self, value: Any, place: KeyPath, name: str) -> Step | None:
         try:
-            step, unknown = parse_step(value, name)
+            step = parse_step(value, name)
         except ValueError as error:
             self.add_problem(place, str(error), "See the chapter on steps in docs/flows.md.")
             return None
-        self.add_unknown_keys(unknown, place)
+        self.check_unknown_keys(value, STEP_KEYS, place)
         handler = step.on_error
         if handler is not None:
-            handler = replace(handler, line=self.document.line_index.find_line((*place, "on_error")))
+            inner = (*place, "on_error")
+            self.check_unknown_keys(value["on_error"], STEP_KEYS, inner)
+            handler = replace(handler, line=self.document.line_index.find_line(inner))
         return replace(step, line=self.document.line_index.find_line(place), on_error=handler)
 
     def read_next_flows(self, value: Any) -> Iterator[NextFlow]:
@@ -265,9 +235,12 @@ class FlowFileReader:
             return default
         return default if number is None else number
 
-    def add_unknown_keys(self, unknown: Iterable[UnknownKey], place: KeyPath = ()) -> None:
-        for path, fix in unknown:
-            self.add_problem((*place, *path), "Nothing reads this.", fix, "warning")
+    def check_unknown_keys(self, value: Mapping[str, Any], known: Sequence[str], place: KeyPath) -> None:
+        for key in value:
+            if key not in known:
+                near = closest_match(str(key), known)
+                fix = f"Did you mean {near!r}?" if near else "Delete it."
+                self.add_problem((*place, str(key)), "Nothing reads this.", fix, "warning")
 
 
 def make_placeholder_step(value: Any, name: str) -> Step:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +91,7 @@ def describe_value(value: Any) -> str:
     match value:
         case dict() if value:
             more = f" and {len(value) - MAX_KEYS_SHOWN} more" if len(value) > MAX_KEYS_SHOWN else ""
-            return f"an object with {format_keys(list(value)[:MAX_KEYS_SHOWN])}{more}"
+            return f"an object with {', '.join(map(repr, list(value)[:MAX_KEYS_SHOWN]))}{more}"
         case dict():
             return "an empty object"
         case list():
@@ -105,15 +104,8 @@ def describe_value(value: Any) -> str:
             return str(value).lower()
 
 
-def format_keys(names: Sequence[str]) -> str:
-    return ", ".join(repr(name) for name in names)
-
-
-JSONPATH_ROOT = "$"
-
-
 def is_jsonpath(path: str) -> bool:
-    return path.startswith(JSONPATH_ROOT)
+    return path.startswith("$")
 
 
 @lru_cache(256)

@@ -46,18 +46,6 @@ KINDS = {
 """The module of each built-in kind; its STEP_KINDS has the kind."""
 
 
-def no_problems(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
-    yield from ()
-
-
-def no_jumps(step: Step) -> Iterable[str]:
-    return ()
-
-
-def always_repeatable(step: Step, services: FlowServices) -> bool:
-    return True
-
-
 def never_repeatable(step: Step, services: FlowServices) -> bool:
     return False
 
@@ -65,9 +53,9 @@ def never_repeatable(step: Step, services: FlowServices) -> bool:
 @dataclass(frozen=True, slots=True)
 class StepKind:
     run: StepRunner
-    check: Callable[[Step, Flow, FlowReferences], Iterator[Problem]] = no_problems
-    jumps: Callable[[Step], Iterable[str]] = no_jumps
-    repeatable: Callable[[Step, FlowServices], bool] = always_repeatable
+    check: Callable[[Step, Flow, FlowReferences], Iterator[Problem]] = lambda step, flow, known: iter(())
+    jumps: Callable[[Step], Iterable[str]] = lambda step: ()
+    repeatable: Callable[[Step, FlowServices], bool] = lambda step, services: True
 
 
 @cache
@@ -92,12 +80,8 @@ def get_kind(name: str) -> StepKind:
         run: StepRunner = theirs.run
     except (ImportError, AttributeError) as error:
         return make_broken_kind(f"The step kind {name!r} cannot be used here: {error}.")
-    return StepKind(
-        run,
-        getattr(theirs, "check", no_problems),
-        getattr(theirs, "jumps", no_jumps),
-        getattr(theirs, "repeatable", never_repeatable),
-    )
+    optional = {name: getattr(theirs, name) for name in ("check", "jumps", "repeatable") if hasattr(theirs, name)}
+    return StepKind(run, **{"repeatable": never_repeatable, **optional})
 
 
 def make_broken_kind(why: str) -> StepKind:
