@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,15 +33,125 @@ OIDC_KEYS = (*known_fields("auth"), "expires_minutes", "access_token")
 SECRET_KEYS = ("client_secret", "access_token", "refresh_token", "password", "token")
 OUTSIDE_FILE_HINT = "A file anywhere else is named in `auth` of [[plugins]] in rightseat.toml."
 AUTH_EXAMPLE = 'Write {"type": "header", "args": {"Authorization": "env:NAME"}}.'
+MANIFEST_FILE = "plugin.json"
+MAX_NAME_LENGTH = 15
+MAX_TEXT_LENGTH = 4_000
+MAX_ALIAS_LENGTH = 100
+ALIAS_FIX = "Write the folder's name there, or leave `id` out."
+ID_PATTERN = re.compile(r"[a-z0-9_.-]+")
+_ALIAS_PATTERN = re.compile(r"[\w. -]+")
 
 
-class AuthReader:
+class PluginManifest(Struct, frozen=True, kw_only=True):
+    """Content of plugin.json; missing values are empty."""
+
+    name: str = ""
+    description: str = ""
+    alias: str = ""
+    question: str = ""
+    automatic_flow: bool = False
+    auth: tuple[PluginAuth, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    broken: bool = False
+    """The file could not be read."""
+
+
+def read_manifest(folder: Path) -> PluginManifest:
+    try:
+        document = read_document(folder, MANIFEST_FILE)
+    except UnreadableFile as error:
+        return PluginManifest(problems=(error.problem,), broken=True)
+    if not isinstance(document.value, dict):
+        fix = "`rightseat plugins new NAME` writes one to begin with."
+        problem = document.make_problem((), "It is no JSON object.", fix)
+        return PluginManifest(problems=(*document.problems, problem), broken=True)
+    return ManifestReader(document, folder).read()
+
+
+class ManifestReader:
     def __init__(self, document: PluginDocument, folder: Path) -> None:
-        self.document = document
-        self.folder = folder
-        self.problems: list[Problem] = []
+        self.document, self.folder = document, folder
+        self.problems = list(document.problems)
 
-    def read(self) -> tuple[PluginAuth, ...]:
+    def read(self) -> PluginManifest:
+        self.check_unknown_keys(self.document.value, known_fields("plugin.json"), ())
+        return PluginManifest(
+            name=self.read_name(),
+            description=self.read_description(),
+            alias=self.read_alias(),
+            question=self.read_text("predefined_question"),
+            automatic_flow=self.read_automatic_flow(),
+            auth=self.read_auth(),
+            # Last: reading the other fields adds to the problems.
+            problems=tuple(self.problems),
+        )
+
+    def check_unknown_keys(self, entry: dict[str, Any], known: Sequence[str], path: KeyPath) -> None:
+        for key in entry:
+            if key not in known and not key.startswith(("$", "x-", "_")):
+                what = f"Nothing is called {key[:40]!r} here; it is passed over."
+                self.add_problem((*path, key), what, did_you_mean(key, known), "warning")
+
+    def read_text(self, key: str) -> str:
+        value = self.document.value.get(key)
+        if value is None:
+            return ""
+        if isinstance(value, str):
+            return value.strip()[:MAX_TEXT_LENGTH]
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return str(value)
+        self.add_remark(key, "It is no text, and is passed over.", "Write it in double quotes.")
+        return ""
+
+    def read_name(self) -> str:
+        name = self.read_text("name")
+        if not name:
+            self.add_remark("name", "The plugin has no name; its folder's is shown.", 'Add "name".')
+        elif len(name) >= MAX_NAME_LENGTH:
+            what = f"The name has {len(name)} characters; under {MAX_NAME_LENGTH} are shown well."
+            self.add_remark("name", what, "Shorten it.", "style")
+        return name
+
+    def read_description(self) -> str:
+        text = self.read_text("description")
+        fix = "Say what it does, what it takes and what it gives back."
+        if not text:
+            what = "The plugin has no description; that of its API is taken, if there is one."
+            self.add_remark("description", what, fix)
+        elif is_vague(text):
+            self.add_remark("description", f"The description is vague: {text!r}.", fix, "style")
+        return text
+
+    def read_alias(self) -> str:
+        alias = self.read_text("id")
+        if alias and (not _ALIAS_PATTERN.fullmatch(alias) or len(alias) > MAX_ALIAS_LENGTH or ".." in alias):
+            what = "It has other than letters, digits, _ and -; it is passed over."
+            self.add_remark("id", what, ALIAS_FIX)
+            return ""
+        if alias and not ID_PATTERN.fullmatch(alias):
+            what = f"{alias!r} is not in lower-case letters, digits, _ and -."
+            self.add_remark("id", what, ALIAS_FIX, "style")
+        if alias and alias != self.folder.name:
+            what = f"It differs from the folder's name; {alias!r} is an alias."
+            self.add_remark("id", what, "Give both the same name.", "style")
+        return alias if alias != self.folder.name else ""
+
+    def read_automatic_flow(self) -> bool:
+        value: Any = self.document.value.get("automatic_flow", False)
+        if isinstance(value, bool):
+            return value
+        self.add_remark("automatic_flow", "It is neither true nor false.", "Write true or false, without quotes.")
+        return str(value).strip().lower() == "true"
+
+    def add_remark(self, key: str, what: str, fix: str, gravity: Gravity = "warning") -> None:
+        self.add_problem((key,), what, fix, gravity)
+
+    def add_problem(self, path: KeyPath, what: str, fix: str, gravity: Gravity = "error") -> None:
+        self.problems.append(self.document.make_problem(path, what, fix, gravity))
+
+    # Credentials
+
+    def read_auth(self) -> tuple[PluginAuth, ...]:
         value = self.document.value.get("auth")
         if value is None:
             return ()
@@ -70,11 +180,15 @@ class AuthReader:
 
     def read_object(self, kind: AuthKind, entry: dict[str, Any], path: KeyPath) -> PluginAuth:
         args = self.read_args(kind, entry.get("args"), (*path, "args"))
-        self.check_unknown_keys(kind, entry, path)
-        others = {key: value for key, value in entry.items() if kind == "oidc" and key not in PLAIN_KEYS}
+        if kind != "oidc":
+            self.check_unknown_keys(entry, PLAIN_KEYS, path)
+            return PluginAuth(kind=kind, args=args)
+        self.check_unknown_keys(entry, OIDC_KEYS, path)
+        self.check_oidc(entry, path)
         options = {
             key: Secret(value) if key in SECRET_KEYS and isinstance(value, str) else value
-            for key, value in others.items()
+            for key, value in entry.items()
+            if key not in PLAIN_KEYS
         }
         return PluginAuth(kind=kind, args=args, options=options)
 
@@ -120,20 +234,12 @@ class AuthReader:
         elif is_outside_folder(value, self.folder):
             self.add_problem(path, "The file is not in the plugin's folder, and is not read.", OUTSIDE_FILE_HINT)
 
-    def check_unknown_keys(self, kind: AuthKind, entry: dict[str, Any], path: KeyPath) -> None:
-        known = OIDC_KEYS if kind == "oidc" else PLAIN_KEYS
-        for key in entry:
-            if key not in known and not key.startswith(("$", "x-", "_")):
-                what = f"Nothing is called {key[:40]!r} here; it is passed over."
-                self.add_problem((*path, key), what, did_you_mean(key, known), "warning")
-            if kind == "oidc" and key in SECRET_KEYS and isinstance(entry[key], str):
-                self.check_value(kind, entry[key], (*path, key))
-        if kind == "oidc" and not (entry.get("token_url") or entry.get("access_token_url")):
-            fix = 'Add "token_url".'
-            self.add_problem((*path, "token_url"), "Nobody knows where to get a token.", fix)
-
-    def add_problem(self, path: KeyPath, what: str, fix: str, gravity: Gravity = "error") -> None:
-        self.problems.append(self.document.make_problem(path, what, fix, gravity))
+    def check_oidc(self, entry: dict[str, Any], path: KeyPath) -> None:
+        for key, value in entry.items():
+            if key in SECRET_KEYS and isinstance(value, str):
+                self.check_value("oidc", value, (*path, key))
+        if not (entry.get("token_url") or entry.get("access_token_url")):
+            self.add_problem((*path, "token_url"), "Nobody knows where to get a token.", 'Add "token_url".')
 
 
 def is_outside_folder(value: str, folder: Path) -> bool:
@@ -142,119 +248,3 @@ def is_outside_folder(value: str, folder: Path) -> bool:
         return False
     name = value.removeprefix("file:").strip()
     return name.startswith("~") or not (folder / name).resolve().is_relative_to(folder.resolve())
-
-
-MANIFEST_FILE = "plugin.json"
-MAX_NAME_LENGTH = 15
-MAX_TEXT_LENGTH = 4_000
-MAX_ALIAS_LENGTH = 100
-ALIAS_FIX = "Write the folder's name there, or leave `id` out."
-ID_PATTERN = re.compile(r"[a-z0-9_.-]+")
-_ALIAS_PATTERN = re.compile(r"[\w. -]+")
-
-
-class PluginManifest(Struct, frozen=True, kw_only=True):
-    """Content of plugin.json; missing values are empty."""
-
-    name: str = ""
-    description: str = ""
-    alias: str = ""
-    question: str = ""
-    automatic_flow: bool = False
-    auth: tuple[PluginAuth, ...] = ()
-    problems: tuple[Problem, ...] = ()
-    broken: bool = False
-    """The file could not be read."""
-
-
-def read_manifest(folder: Path) -> PluginManifest:
-    try:
-        document = read_document(folder, MANIFEST_FILE)
-    except UnreadableFile as error:
-        return PluginManifest(problems=(error.problem,), broken=True)
-    if not isinstance(document.value, dict):
-        fix = "`rightseat plugins new NAME` writes one to begin with."
-        problem = document.make_problem((), "It is no JSON object.", fix)
-        return PluginManifest(problems=(*document.problems, problem), broken=True)
-    return ManifestReader(document, folder).read()
-
-
-class ManifestReader:
-    def __init__(self, document: PluginDocument, folder: Path) -> None:
-        self.document, self.folder = document, folder
-        self.problems = list(document.problems)
-
-    def read(self) -> PluginManifest:
-        self.check_unknown_keys()
-        auths = AuthReader(self.document, self.folder)
-        return PluginManifest(
-            name=self.read_name(),
-            description=self.read_description(),
-            alias=self.read_alias(),
-            question=self.read_text("predefined_question"),
-            automatic_flow=self.read_automatic_flow(),
-            auth=auths.read(),
-            # Last: the other fields add to the problems.
-            problems=(*self.problems, *auths.problems),
-        )
-
-    def check_unknown_keys(self) -> None:
-        known = known_fields("plugin.json")
-        for key in self.document.value:
-            if key not in known and not key.startswith(("$", "x-", "_")):
-                what = f"Nothing is called {key[:40]!r} here; it is passed over."
-                self.add_problem(key, what, did_you_mean(key, known))
-
-    def read_text(self, key: str) -> str:
-        value = self.document.value.get(key)
-        if value is None:
-            return ""
-        if isinstance(value, str):
-            return value.strip()[:MAX_TEXT_LENGTH]
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return str(value)
-        self.add_problem(key, "It is no text, and is passed over.", "Write it in double quotes.")
-        return ""
-
-    def read_name(self) -> str:
-        name = self.read_text("name")
-        if not name:
-            self.add_problem("name", "The plugin has no name; its folder's is shown.", 'Add "name".')
-        elif len(name) >= MAX_NAME_LENGTH:
-            what = f"The name has {len(name)} characters; under {MAX_NAME_LENGTH} are shown well."
-            self.add_problem("name", what, "Shorten it.", "style")
-        return name
-
-    def read_description(self) -> str:
-        text = self.read_text("description")
-        if not text:
-            what = "The plugin has no description; that of its API is taken, if there is one."
-            self.add_problem("description", what, "Say what it does, what it takes and what it gives back.")
-        elif is_vague(text):
-            fix = "Say what it does, what it takes and what it gives back."
-            self.add_problem("description", f"The description is vague: {text!r}.", fix, "style")
-        return text
-
-    def read_alias(self) -> str:
-        alias = self.read_text("id")
-        if alias and (not _ALIAS_PATTERN.fullmatch(alias) or len(alias) > MAX_ALIAS_LENGTH or ".." in alias):
-            what = "It has other than letters, digits, _ and -; it is passed over."
-            self.add_problem("id", what, ALIAS_FIX)
-            return ""
-        if alias and not ID_PATTERN.fullmatch(alias):
-            what = f"{alias!r} is not in lower-case letters, digits, _ and -."
-            self.add_problem("id", what, ALIAS_FIX, "style")
-        if alias and alias != self.folder.name:
-            what = f"It differs from the folder's name; {alias!r} is an alias."
-            self.add_problem("id", what, "Give both the same name.", "style")
-        return alias if alias != self.folder.name else ""
-
-    def read_automatic_flow(self) -> bool:
-        value: Any = self.document.value.get("automatic_flow", False)
-        if isinstance(value, bool):
-            return value
-        self.add_problem("automatic_flow", "It is neither true nor false.", "Write true or false, without quotes.")
-        return str(value).strip().lower() == "true"
-
-    def add_problem(self, key: str, what: str, fix: str, gravity: Gravity = "warning") -> None:
-        self.problems.append(self.document.make_problem((key,), what, fix, gravity))
