@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Never
 
-from rightseat.plugins import yaml_reader
 from rightseat.plugins.plugin import Gravity, PathKey, Problem, format_path
 from rightseat.plugins.yaml_reader import (
     MAX_DEPTH,
@@ -19,6 +18,8 @@ from rightseat.plugins.yaml_reader import (
     InvalidYaml,
     compose_with_repairs,
     compose_yaml,
+    parse_float,
+    parse_integer,
     replace_control_characters,
 )
 
@@ -88,9 +89,7 @@ def read_text(folder: Path, name: str) -> str:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise UnreadableFile(
-            Problem(name, "", "It is not UTF-8 text.", f"Save it as UTF-8{get_encoding_hint(data)}.", line)
-        ) from None
+        raise_unreadable(name, "It is not UTF-8 text.", f"Save it as UTF-8{get_encoding_hint(data)}.", line)
 
 
 def get_encoding_hint(data: bytes) -> str:
@@ -108,11 +107,8 @@ def read_bytes(folder: Path, name: str) -> bytes:
         if not stat.S_ISREG(status.st_mode):
             raise_unreadable(name, "It is not a file.", "Put a plain file there.")
         if status.st_size > MAX_BYTES:
-            raise_unreadable(
-                name,
-                f"It has {status.st_size / (1 << 20):.0f} MB; at most {MAX_BYTES >> 20} MB are read.",
-                "Leave out what no assistant needs, or make several plugins of it.",
-            )
+            what = f"It has {status.st_size / (1 << 20):.0f} MB; at most {MAX_BYTES >> 20} MB are read."
+            raise_unreadable(name, what, "Leave out what no assistant needs, or make several plugins of it.")
         with path.open("rb") as file:
             return file.read(MAX_BYTES)
     except OSError as error:
@@ -140,63 +136,47 @@ def parse_yaml_document(name: str, text: str) -> PluginDocument:
         composed, repaired_lines = compose_with_repairs(text)
     except InvalidYaml as error:
         raise_unreadable(name, error.what, error.fix, error.line)
-    problems = [
-        *iter_remark_problems(name, composed),
-        *(make_escape_warning(name, line) for line in repaired_lines[:MAX_REMARKS]),
-    ]
+    problems = list_remark_problems(name, composed)
+    for line in repaired_lines[:MAX_REMARKS]:
+        what = "In double quotes a backslash must be doubled; here it is read as it was meant."
+        problems.append(Problem(name, "", what, "Write the text in single quotes.", line, "warning"))
     if dirty_line:
         what = "It holds a character that no text has, mostly of a wrong encoding; it is left out."
         problems.append(Problem(name, "", what, "Write the character anew.", dirty_line, "warning"))
     return PluginDocument(name, composed.value, LineIndex("", composed), tuple(problems))
 
 
-def make_escape_warning(name: str, line: int) -> Problem:
-    return Problem(
-        name,
-        "",
-        "In double quotes a backslash must be doubled; here it is read as it was meant.",
-        "Write the text in single quotes.",
-        line,
-        "warning",
-    )
-
-
-def iter_remark_problems(name: str, composed: ComposedYaml) -> Iterable[Problem]:
-    for one in composed.remarks:
-        yield Problem(name, format_path(one.path), one.what, one.fix, one.line, "warning")
+def list_remark_problems(name: str, composed: ComposedYaml) -> list[Problem]:
+    return [Problem(name, format_path(one.path), one.what, one.fix, one.line, "warning") for one in composed.remarks]
 
 
 def parse_json_document(name: str, text: str) -> PluginDocument:
     """Parse JSON; text that is only valid YAML (a trailing comma, a comment) is parsed as YAML."""
-    duplicates: list[bool] = []
+    has_duplicates = False
 
-    def table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) < len(pairs):
-            duplicates.append(True)
-        return made
+    def make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal has_duplicates
+        fields = dict(pairs)
+        has_duplicates = has_duplicates or len(fields) < len(pairs)
+        return fields
 
     try:
         value = json.loads(
-            text,
-            object_pairs_hook=table,
-            parse_int=yaml_reader.parse_integer,
-            parse_float=yaml_reader.parse_float,
-            parse_constant=str,
+            text, object_pairs_hook=make_object, parse_int=parse_integer, parse_float=parse_float, parse_constant=str
         )
     except RecursionError:
         raise_unreadable(name, f"It is nested deeper than {MAX_DEPTH} levels.", "Write it flatter.")
     except ValueError as error:
         return parse_json_as_yaml(name, text, error)
     check_limits(name, text, value)
-    if not duplicates:
+    if not has_duplicates:
         return PluginDocument(name, value, LineIndex(text))
     try:
         composed = compose_yaml(text)
     except InvalidYaml:
         problem = Problem(name, "", "A key stands twice in one object.", "Delete one of them.", 0, "warning")
         return PluginDocument(name, value, LineIndex(text), (problem,))
-    return PluginDocument(name, value, LineIndex("", composed), tuple(iter_remark_problems(name, composed)))
+    return PluginDocument(name, value, LineIndex("", composed), tuple(list_remark_problems(name, composed)))
 
 
 def check_limits(name: str, text: str, value: Any) -> None:
@@ -214,15 +194,12 @@ def check_limits(name: str, text: str, value: Any) -> None:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise_unreadable(
-                name, "It holds half a character (\\ud800 to \\udfff alone).", "Write the character itself."
-            )
+            what = "It holds half a character (\\ud800 to \\udfff alone)."
+            raise_unreadable(name, what, "Write the character itself.")
 
 
 def list_containers(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return [one for one in value.values() if one.__class__ in (dict, list)]
-    return [one for one in value if one.__class__ in (dict, list)] if isinstance(value, list) else []
+    return [one for one in (value.values() if isinstance(value, dict) else value) if one.__class__ in (dict, list)]
 
 
 def parse_json_as_yaml(name: str, text: str, error: ValueError) -> PluginDocument:
@@ -235,6 +212,5 @@ def parse_json_as_yaml(name: str, text: str, error: ValueError) -> PluginDocumen
     if not isinstance(composed.value, dict):
         raise_unreadable(name, f"It is no JSON: {message}.", "Check the line: quotes, commas, brackets.", line)
     problem = Problem(name, "", f"It is no JSON, but can be read: {message}.", "Mend the line.", line, "warning")
-    return PluginDocument(
-        name, composed.value, LineIndex("", composed), (problem, *iter_remark_problems(name, composed))
-    )
+    problems = (problem, *list_remark_problems(name, composed))
+    return PluginDocument(name, composed.value, LineIndex("", composed), problems)

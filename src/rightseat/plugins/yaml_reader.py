@@ -1,4 +1,4 @@
-"""Parse plain YAML scalars by the rules of YAML 1.2, as OpenAPI requires.
+"""Compose YAML into plain values with line numbers, within limits, by the rules of YAML 1.2 as OpenAPI requires.
 
 In YAML 1.1 `NO` is false, `2024-10-09` a date and `1:20` eighty; here each stays text.
 """
@@ -122,11 +122,9 @@ class YamlComposer:
         if isinstance(event, yaml.ScalarEvent):
             self.handle_scalar(event)
         elif isinstance(event, yaml.MappingStartEvent):
-            self.open_container(
-                OpenContainer({}, {}, event.anchor, self.nodes, get_line(event), bool(event.flow_style)), event
-            )
+            self.open_container(event, {}, {})
         elif isinstance(event, yaml.SequenceStartEvent):
-            self.open_container(OpenContainer([], [], event.anchor, self.nodes, get_line(event)), event)
+            self.open_container(event, [], [])
         elif isinstance(event, yaml.AliasEvent):
             self.handle_alias(event)
         elif isinstance(event, yaml.CollectionEndEvent):
@@ -142,35 +140,33 @@ class YamlComposer:
             return
         plain = event.implicit[0] or event.tag in _PLAIN_TAGS
         if top is not None and top.in_braces and plain and not event.value:
-            self.warn_torn_text(top)
+            # As in `{description: One sentence, in English}`: two keys, the second without a value.
+            what = "It has no value, so it may be the rest of a text that a comma has cut in two."
+            self.add_remark(what, "Put the whole text in quotes.", top.key_line)
         value = parse_scalar(event.value) if plain else event.value
         if event.anchor:
             self.anchors[event.anchor] = AnchoredNode(value, 1, 0)
         self.add_value(value, line, 1)
 
-    def warn_torn_text(self, top: OpenContainer) -> None:
-        """Warn about `{description: One sentence, in English}`: two keys, the second without a value."""
-        what = "It has no value, so it may be the rest of a text that a comma has cut in two."
-        self.add_remark(what, "Put the whole text in quotes.", top.key_line)
-
     def start_key(self, top: OpenContainer, key: str, line: int) -> None:
         assert isinstance(top.lines, dict)
         if key in top.lines and key != "<<":
-            self.add_remark(
-                f"It stands here twice: on line {top.lines[key]} and on line {line}. The last one counts.",
-                "Delete one of them.",
-                line,
-                key,
-            )
+            what = f"It stands here twice: on line {top.lines[key]} and on line {line}. The last one counts."
+            self.add_remark(what, "Delete one of them.", line, key)
         top.key, top.key_line = key, line
 
-    def open_container(self, frame: OpenContainer, event: Any) -> None:
-        self.check_tag(event.tag, frame.start_line)
+    def open_container(self, event: Any, value: dict[str, Any] | list[Any], lines: dict[str, int] | list[int]) -> None:
+        line = get_line(event)
+        self.check_tag(event.tag, line)
         if self.stack and isinstance(self.stack[-1].value, dict) and self.stack[-1].key is None:
-            raise InvalidYaml("A key must be a word, and this one is a list or a mapping.", frame.start_line)
-        if len(self.stack) >= MAX_DEPTH:
-            raise InvalidYaml(f"It is nested deeper than {MAX_DEPTH} levels.", frame.start_line, FLATTEN_FIX)
-        self.stack.append(frame)
+            raise InvalidYaml("A key must be a word, and this one is a list or a mapping.", line)
+        self.check_depth(1, line)
+        in_braces = isinstance(value, dict) and bool(event.flow_style)
+        self.stack.append(OpenContainer(value, lines, event.anchor, self.nodes, line, in_braces))
+
+    def check_depth(self, height: int, line: int) -> None:
+        if len(self.stack) + height > MAX_DEPTH:
+            raise InvalidYaml(f"It is nested deeper than {MAX_DEPTH} levels.", line, FLATTEN_FIX)
 
     def close_container(self) -> None:
         frame = self.stack.pop()
@@ -189,8 +185,7 @@ class YamlComposer:
             self.count_nodes(1, line)
             self.start_key(self.stack[-1], str(anchored.value), line)
             return
-        if len(self.stack) + anchored.height > MAX_DEPTH:
-            raise InvalidYaml(f"It is nested deeper than {MAX_DEPTH} levels.", line, FLATTEN_FIX)
+        self.check_depth(anchored.height, line)
         self.add_value(anchored.value, line, anchored.size, anchored.height)
 
     def add_value(self, value: Any, line: int, size: int, height: int = 0) -> None:
@@ -224,15 +219,13 @@ class YamlComposer:
     def count_nodes(self, size: int, line: int) -> None:
         self.nodes += size
         if self.nodes > MAX_NODES:
-            raise InvalidYaml(
-                f"The document has more than {MAX_NODES:,} values, with aliases expanded.", line, FLATTEN_FIX
-            )
+            what = f"The document has more than {MAX_NODES:,} values, with aliases expanded."
+            raise InvalidYaml(what, line, FLATTEN_FIX)
 
     def check_tag(self, tag: str | None, line: int) -> None:
         if tag is not None and tag not in _KNOWN_TAGS:
-            self.add_remark(
-                f"has the tag {tag[:60]}, which is passed over.", "Delete it: only plain values are read.", line
-            )
+            what = f"has the tag {tag[:60]}, which is passed over."
+            self.add_remark(what, "Delete it: only plain values are read.", line)
 
     def add_remark(self, what: str, fix: str, line: int, key: str | None = None) -> None:
         if len(self.result.remarks) < MAX_REMARKS:
@@ -283,8 +276,6 @@ def make_invalid_yaml(error: yaml.YAMLError) -> InvalidYaml:
 
 MAX_REPARSED = 16 << 20
 """Characters parsed in total: each repair parses the text from the start."""
-
-
 _LONE_BACKSLASH = r"\\(?![0abtnvfreN_LPxuU\"/\\ \t\n\r])"
 _ESCAPE = re.compile(_LONE_BACKSLASH + r'|\\.|"', re.DOTALL)
 _PATTERN = re.compile(r'(?<=\bpattern:) +"(?:[^"\\\n]|\\.)*"')
@@ -338,10 +329,10 @@ def repair_patterns(text: str, lines: set[int]) -> str:
 
     def repair(match: re.Match[str]) -> str:
         nonlocal line, at
-        made = re.sub(_LONE_BACKSLASH + r"|\\.", lambda one: "\\\\" if one[0] == "\\" else one[0], match[0])
+        repaired = re.sub(_LONE_BACKSLASH + r"|\\.", lambda one: "\\\\" if one[0] == "\\" else one[0], match[0])
         line, at = line + text.count("\n", at, match.start()), match.start()
-        if made != match[0]:
+        if repaired != match[0]:
             lines.add(line)
-        return made
+        return repaired
 
     return _PATTERN.sub(repair, text)
