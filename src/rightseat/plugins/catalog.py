@@ -82,33 +82,29 @@ class PluginCatalog:
     ) -> None:
         self.flows = flows
         self.loaded: dict[str, LoadedPlugin] = {}
-        for one in loaded:
-            if one.plugin.id in self.loaded:
-                other = self.loaded[one.plugin.id].plugin.folder
-                log.error("Plugin %s is left out: %s is called so too.", one.plugin.folder, other)
-            else:
-                self.loaded[one.plugin.id] = one
+        for loaded_plugin in loaded:
+            plugin = loaded_plugin.plugin
+            first = self.loaded.setdefault(plugin.id, loaded_plugin)
+            if first is not loaded_plugin:
+                log.error("Plugin %s is left out: %s is called so too.", plugin.folder, first.plugin.folder)
         self.entries = tuple(self._iter_entries())
         self.by_name = {entry.tool.name: entry for entry in self.entries}
         self.by_plugin: dict[str, list[CatalogEntry]] = {id: [] for id in self.loaded}
         for entry in self.entries:
             self.by_plugin[entry.loaded.plugin.id].append(entry)
-        known = previous.vectors if previous else None
         self.subsets: list[PluginCatalog] = []
-        self.vectors: VectorIndex | None
+        known = previous.vectors if previous else None
         self.vectors = VectorIndex(embed, [entry.text for entry in self.entries], known) if embed else None
         self.aliases = {one.plugin.alias: id for id, one in reversed(self.loaded.items()) if one.plugin.alias}
 
     def _iter_entries(self) -> Iterator[CatalogEntry]:
         taken: set[str] = set()
-        number = 0
-        for one in self.loaded.values():
-            for tool in one.tools:
-                if tool.name in taken:
-                    tool = replace(tool, name=make_tool_name(one.plugin.id, tool.name, taken))
-                taken.add(tool.name)
-                yield CatalogEntry(number, tool, one)
-                number += 1
+        tools = ((loaded, tool) for loaded in self.loaded.values() for tool in loaded.tools)
+        for number, (loaded, tool) in enumerate(tools):
+            if tool.name in taken:
+                tool = replace(tool, name=make_tool_name(loaded.plugin.id, tool.name, taken))
+            taken.add(tool.name)
+            yield CatalogEntry(number, tool, loaded)
 
     @cached_property
     def index(self) -> SearchIndex:
@@ -179,19 +175,12 @@ class PluginCatalog:
 
     def describe_flows(self, assistants: Sequence[Assistant]) -> list[Assistant]:
         """Return the listed flows as assistants for doors to show."""
-        flows = self.flows.list_visible_flows() if self.flows and assistants else {}
+        if self.flows is None or not assistants:
+            return []
+        base = replace(assistants[0], system="", tools=(), image="", toolset=CombinedToolset(()))
         return [
-            replace(
-                assistants[0],
-                name=name,
-                title=flow.name,
-                description=flow.description,
-                system="",
-                tools=(),
-                image="",
-                toolset=CombinedToolset(()),
-            )
-            for name, flow in flows.items()
+            replace(base, name=name, title=flow.name, description=flow.description)
+            for name, flow in self.flows.list_visible_flows().items()
         ]
 
     async def start(self) -> None:

@@ -26,14 +26,12 @@ def is_simple_pattern(bare: str) -> bool:
     """Whether the pattern has only digits, points, signs and alternatives, so that matching is fast."""
     at = 0
     while at < len(bare):
-        found = _ATOMS.match(bare, at)
-        if found is None:
+        atom = _ATOMS.match(bare, at)
+        if atom is None:
             return False
-        at = found.end()
-    return len(bare) <= 200 and not _QUANTIFIED_GROUP.search(bare) and is_valid_pattern(bare)
-
-
-def is_valid_pattern(bare: str) -> bool:
+        at = atom.end()
+    if len(bare) > 200 or _QUANTIFIED_GROUP.search(bare):
+        return False
     try:
         re.compile(bare)
     except (re.error, OverflowError):

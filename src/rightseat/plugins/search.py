@@ -99,7 +99,7 @@ class SearchIndex:
         postings = {word: self.postings[word] for word in tokenize(query[:MAX_QUERY_LENGTH]) if word in self.postings}
         chosen = list(postings.values())
         if len(chosen) > MAX_QUERY_WORDS:
-            chosen = sorted(chosen, key=_frequency)[:MAX_QUERY_WORDS]
+            chosen = sorted(chosen, key=lambda posting: len(posting[0]))[:MAX_QUERY_WORDS]
         for numbers, weights in chosen:
             if among is None:
                 for number, weight in zip(numbers[:MAX_POSTINGS], weights, strict=False):
@@ -121,10 +121,6 @@ def _count_words(fields: Iterable[SearchField], known: dict[SearchField, dict[st
         for word, often in known[field].items():
             total[word] = total.get(word, 0.0) + often
     return total
-
-
-def _frequency(posting: tuple[tuple[int, ...], tuple[float, ...]]) -> int:
-    return len(posting[0])
 
 
 def _make_posting(entries: list[tuple[float, int]], size: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
