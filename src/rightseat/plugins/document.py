@@ -133,10 +133,10 @@ def raise_unreadable(name: str, what: str, fix: str, line: int = 0) -> Never:
 def parse_yaml_document(name: str, text: str) -> PluginDocument:
     text, dirty_line = replace_control_characters(text)
     try:
-        composed, repaired_lines = compose_with_repairs(text)
+        composed, repaired_lines = compose_with_repairs(text, name)
     except InvalidYaml as error:
         raise_unreadable(name, error.what, error.fix, error.line)
-    problems = list_remark_problems(name, composed)
+    problems = composed.remarks
     for line in repaired_lines[:MAX_REMARKS]:
         what = "In double quotes a backslash must be doubled; here it is read as it was meant."
         problems.append(Problem(name, "", what, "Write the text in single quotes.", line, "warning"))
@@ -144,10 +144,6 @@ def parse_yaml_document(name: str, text: str) -> PluginDocument:
         what = "It holds a character that no text has, mostly of a wrong encoding; it is left out."
         problems.append(Problem(name, "", what, "Write the character anew.", dirty_line, "warning"))
     return PluginDocument(name, composed.value, LineIndex("", composed), tuple(problems))
-
-
-def list_remark_problems(name: str, composed: ComposedYaml) -> list[Problem]:
-    return [Problem(name, format_path(one.path), one.what, one.fix, one.line, "warning") for one in composed.remarks]
 
 
 def parse_json_document(name: str, text: str) -> PluginDocument:
@@ -172,11 +168,11 @@ def parse_json_document(name: str, text: str) -> PluginDocument:
     if not has_duplicates:
         return PluginDocument(name, value, LineIndex(text))
     try:
-        composed = compose_yaml(text)
+        composed = compose_yaml(text, name)
     except InvalidYaml:
         problem = Problem(name, "", "A key stands twice in one object.", "Delete one of them.", 0, "warning")
         return PluginDocument(name, value, LineIndex(text), (problem,))
-    return PluginDocument(name, value, LineIndex("", composed), tuple(list_remark_problems(name, composed)))
+    return PluginDocument(name, value, LineIndex("", composed), tuple(composed.remarks))
 
 
 def check_limits(name: str, text: str, value: Any) -> None:
@@ -206,11 +202,11 @@ def parse_json_as_yaml(name: str, text: str, error: ValueError) -> PluginDocumen
     line = error.lineno if isinstance(error, json.JSONDecodeError) else 0
     message = error.msg if isinstance(error, json.JSONDecodeError) else "a number is too long"
     try:
-        composed = compose_yaml(text)
+        composed = compose_yaml(text, name)
     except InvalidYaml:
         composed = ComposedYaml()
     if not isinstance(composed.value, dict):
         raise_unreadable(name, f"It is no JSON: {message}.", "Check the line: quotes, commas, brackets.", line)
     problem = Problem(name, "", f"It is no JSON, but can be read: {message}.", "Mend the line.", line, "warning")
-    problems = (problem, *list_remark_problems(name, composed))
+    problems = (problem, *composed.remarks)
     return PluginDocument(name, composed.value, LineIndex("", composed), problems)

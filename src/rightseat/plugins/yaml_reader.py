@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from rightseat.plugins.plugin import KeyPath, PathKey
+from rightseat.plugins.plugin import KeyPath, PathKey, Problem, format_path
 
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -89,14 +89,6 @@ class OpenContainer:
 
 
 @dataclass(slots=True)
-class YamlRemark:
-    path: KeyPath
-    what: str
-    fix: str
-    line: int
-
-
-@dataclass(slots=True)
 class AnchoredNode:
     value: Any
     size: int
@@ -108,11 +100,12 @@ class ComposedYaml:
     value: Any = None
     line_numbers: dict[int, dict[str, int] | list[int]] = field(default_factory=dict)
     """Lines of keys or items by the id() of their container, which `value` keeps alive."""
-    remarks: list[YamlRemark] = field(default_factory=list)
+    remarks: list[Problem] = field(default_factory=list)
 
 
 class YamlComposer:
-    def __init__(self) -> None:
+    def __init__(self, file: str) -> None:
+        self.file = file
         self.result = ComposedYaml()
         self.stack: list[OpenContainer] = []
         self.anchors: dict[str, AnchoredNode] = {}
@@ -230,7 +223,7 @@ class YamlComposer:
     def add_remark(self, what: str, fix: str, line: int, key: str | None = None) -> None:
         if len(self.result.remarks) < MAX_REMARKS:
             path = self.get_path() if key is None else (*self.get_path(), key)
-            self.result.remarks.append(YamlRemark(path, what, fix, line))
+            self.result.remarks.append(Problem(self.file, format_path(path), what, fix, line, "warning"))
 
     def get_path(self) -> KeyPath:
         steps: list[PathKey] = []
@@ -246,9 +239,9 @@ def get_line(event: Any) -> int:
     return int(event.start_mark.line) + 1
 
 
-def compose_yaml(text: str) -> ComposedYaml:
+def compose_yaml(text: str, file: str = "") -> ComposedYaml:
     """Compose the first document of the text; raise InvalidYaml if it cannot be read."""
-    composer = YamlComposer()
+    composer = YamlComposer(file)
     documents = 0
     try:
         for event in yaml.parse(text, Loader=_Loader):
@@ -293,13 +286,13 @@ def replace_control_characters(text: str) -> tuple[str, int]:
     return _CONTROL.sub("\ufffd", text), text.count("\n", 0, first.start()) + 1
 
 
-def compose_with_repairs(text: str) -> tuple[ComposedYaml, list[int]]:
+def compose_with_repairs(text: str, file: str) -> tuple[ComposedYaml, list[int]]:
     """Compose YAML, doubling backslashes as in `"[\\d]"`; return the value and the repaired lines."""
     characters_read, lines = 0, set[int]()
     while True:
         characters_read += len(text)
         try:
-            return compose_yaml(text), sorted(lines)
+            return compose_yaml(text, file), sorted(lines)
         except InvalidYaml as error:
             if error.has_tab and (spaced := _TABBED_BLANK_LINE.sub("", text)) != text:
                 text = spaced
