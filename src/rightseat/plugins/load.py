@@ -91,10 +91,8 @@ def make_folder_problem(file: str, what: str, fix: str, gravity: Gravity = "erro
     return Problem(file or ".", "", what, fix, 0, gravity)
 
 
-MISSING_MANIFEST = PluginManifest(
-    problems=(
-        make_folder_problem(MANIFEST_FILE, "There is none; the plugin has its folder's name.", "Write one.", "warning"),
-    )
+NO_MANIFEST = Problem(
+    MANIFEST_FILE, "", "There is none; the plugin has its folder's name.", "Write one.", gravity="warning"
 )
 
 
@@ -105,7 +103,7 @@ def _read_folder(folder: Path, strict: bool) -> Plugin:
     if len(name) > MAX_NAME or _INVALID_NAME.search(name):
         fix = f"Use letters, digits, _ and -, at most {MAX_NAME} of them."
         return make_broken_plugin(folder, make_folder_problem("", f"A plugin cannot be called {name[:40]!r}.", fix))
-    manifest = read_manifest(folder) if (folder / MANIFEST_FILE).exists() else MISSING_MANIFEST
+    manifest = read_manifest(folder) if (folder / MANIFEST_FILE).exists() else PluginManifest(problems=(NO_MANIFEST,))
     document = find_api_file(folder)
     api_document = ApiDocument() if document is None else read_api(folder, document, manifest.auth, strict=strict)
     tools, script_problems = reject_linked_folder(folder, LIB) or find_scripts(folder)
