@@ -17,7 +17,7 @@ from rightseat.engine.loop import Assistant
 from rightseat.engine.toolsets import CombinedToolset
 from rightseat.errors import CallerError
 from rightseat.http.endpoint import ResourceFile
-from rightseat.plugins.flows.registry import FlowRegistry
+from rightseat.plugins.flows.responder import FlowRegistry
 from rightseat.plugins.plugin import Plugin, make_tool_name
 from rightseat.plugins.search import Embed, SearchField, SearchIndex, VectorIndex
 from rightseat.types.agents import Responder

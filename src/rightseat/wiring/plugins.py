@@ -19,7 +19,7 @@ from rightseat.engine.loop import Assistant
 from rightseat.errors import CallerError, ConfigError
 from rightseat.middleware.tracing import trace_tool
 from rightseat.plugins.catalog import FileStamps, LoadedPlugin, PluginCatalog
-from rightseat.plugins.flows.registry import FlowRegistry, PluginFlows
+from rightseat.plugins.flows.responder import FlowRegistry, PluginFlows
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
 from rightseat.plugins.load import find_plugin_folders, is_plugin_folder, read_plugin, reject_outside_link

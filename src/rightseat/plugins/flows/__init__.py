@@ -4,6 +4,6 @@ load              flows/*.yaml read and checked
 context, steps/   what a step receives and returns, and the step kinds
 paths, templates, conditions    data paths, `{placeholders}` and prompts, `when` and `until`
 run, checkpoint   executes the steps, and persists progress after each
-responder, registry    a flow as a tool and as a Responder, and all flows of all plugins
+responder         a flow as a tool and as a Responder, and all flows of all plugins
 diagram           a flow as Mermaid text and as SVG
 """

@@ -15,7 +15,7 @@ from rightseat.errors import ContinuationGone
 from rightseat.plugins.flows.context import StepOutput
 from rightseat.plugins.plugin import END, START, Flow, Step
 from rightseat.types.events import Usage
-from rightseat.types.stores import CheckpointStore
+from rightseat.types.stores import CheckpointStore, Store
 from rightseat.types.tools import Ask
 from rightseat.types.turn import Owner, Turn
 
@@ -148,10 +148,13 @@ ALREADY_ANSWERED = "This question was answered before, or it has expired. Please
 
 
 class FlowCheckpoint:
-    """Stored progress and lease of one flow run. Call `close` when the run ends, however it ends."""
+    """Stored progress and lease of one flow run. Call `close` when the run ends, however it ends.
 
-    def __init__(self, store: CheckpointStore | None, owner: Owner) -> None:
-        self.store = store
+    Nothing is stored where the store keeps no checkpoints.
+    """
+
+    def __init__(self, store: Store | None, owner: Owner) -> None:
+        self.store = store if isinstance(store, CheckpointStore) else None
         self.owner = owner
         self.key = ""
 

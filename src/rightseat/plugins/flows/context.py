@@ -24,22 +24,16 @@ MAX_ZONE_LENGTH = 64
 
 
 def current_time(turn: Turn) -> datetime:
-    """Return the time in the zone that the application names, else in the server's."""
-    for name in iter_zone_names(turn):
-        try:
-            return datetime.now(ZoneInfo(name))
-        except (ValueError, OSError, LookupError):
-            # Not a zone known to this machine.
-            continue
-    return datetime.now().astimezone()
-
-
-def iter_zone_names(turn: Turn) -> Iterator[str]:
-    """Yield possible zone names from the application's properties, config and context."""
+    """Return the time in the zone that the application's properties, config or context name, else in the server's."""
     context = ((entry.description, entry.value) for entry in turn.context)
     for key, value in chain(turn.forwarded.properties.items(), turn.forwarded.config.items(), context):
         if isinstance(value, str) and 0 < len(value) <= MAX_ZONE_LENGTH and _ZONE.search(key):
-            yield value.strip().strip('"')
+            try:
+                return datetime.now(ZoneInfo(value.strip().strip('"')))
+            except (ValueError, OSError, LookupError):
+                # Not a zone known to this machine.
+                continue
+    return datetime.now().astimezone()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Flows as tools and as Responders.
+"""Flows as tools and as Responders, and the registry of all plugins' flows with the services that they use.
 
 A Responder calls the flow once; its questions interrupt the turn and its text is the answer.
 """
@@ -6,23 +6,25 @@ A Responder calls the flow once; its questions interrupt the turn and its text i
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
 
 from rightseat.documents.document import cut_middle, fits_budget
 from rightseat.documents.json import JsonCutter
+from rightseat.engine.loop import Assistant
 from rightseat.engine.resume import pause_batch, resume_batch, take_continuation
 from rightseat.engine.structured import generate_structured
 from rightseat.engine.tool_calls import ToolCallBatch
-from rightseat.errors import ContinuationGone, FlowFailed, FlowStopped, RightseatError
+from rightseat.errors import ContinuationGone, FlowFailed, FlowStopped, NotConfigured, RightseatError
 from rightseat.plugins.flows.checkpoint import FlowCheckpoint, FlowProgress
 from rightseat.plugins.flows.context import FlowServices, StepContext, StepOutput
 from rightseat.plugins.flows.run import FlowFinished, FlowRun, StepFailure, UsageTrackingModel, stream_attempt
 from rightseat.plugins.flows.templates import ANSWER_STEP
-from rightseat.plugins.plugin import Flow, NextFlow
+from rightseat.plugins.http.request import find_idempotency_parameter
+from rightseat.plugins.plugin import Flow, NextFlow, Operation, Plugin, make_tool_name
 from rightseat.tools.delegate import REQUEST_SCHEMA
 from rightseat.types.events import (
     CallResult,
@@ -36,7 +38,7 @@ from rightseat.types.events import (
     text_events,
 )
 from rightseat.types.messages import Message, ToolCall
-from rightseat.types.stores import CheckpointStore, Continuation, IdGenerator, Store
+from rightseat.types.stores import Continuation, IdGenerator, Store
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.types.turn import Turn, check_agent_depth
@@ -106,7 +108,7 @@ class FlowTool:
 
     flow: Flow
     get_services: GetServices
-    checkpoint_store: CheckpointStore | None
+    store: Store | None
     answers_user: bool = False
     usage: Usage | None = None
     """Set when the run ends."""
@@ -114,7 +116,7 @@ class FlowTool:
     """Whether this process has streamed text; after a crash the stored answer is streamed once more."""
 
     async def call(self, args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
-        checkpoint = FlowCheckpoint(self.checkpoint_store, ctx.turn.owner)
+        checkpoint = FlowCheckpoint(self.store, ctx.turn.owner)
         try:
             if ctx.state is None:
                 progress = await checkpoint.begin(self.flow, args["request"], ctx.turn)
@@ -200,11 +202,9 @@ def make_result(finished: FlowFinished, budget: int | None) -> Result:
     return Result(JsonCutter().cut(full.content, budget))
 
 
-def make_flow_tool(
-    name: str, flow: Flow, get_services: GetServices, get_checkpoint_store: Callable[[], CheckpointStore | None]
-) -> Tool:
+def make_flow_tool(name: str, flow: Flow, get_services: GetServices, get_store: Callable[[], Store | None]) -> Tool:
     def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
-        return FlowTool(flow, get_services, get_checkpoint_store()).call(args, ctx)
+        return FlowTool(flow, get_services, get_store()).call(args, ctx)
 
     return Tool(
         name, flow.description or flow.name, REQUEST_SCHEMA, call, timeout=flow.timeout + GRACE_SECONDS, untrusted=True
@@ -242,13 +242,12 @@ class FlowResponder:
         self.flow = flow
         self.get_services = get_services
         self.store = store
-        self.checkpoint_store = store if isinstance(store, CheckpointStore) else None
         self.question = question or flow.description or flow.name
         self.digest = f"{flow.digest}{fingerprint}"
 
     async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
         check_agent_depth(turn)
-        flow_tool = FlowTool(self.flow, self.get_services, self.checkpoint_store, answers_user=True)
+        flow_tool = FlowTool(self.flow, self.get_services, self.store, answers_user=True)
         tool = Tool(CALL_NAME, "", REQUEST_SCHEMA, flow_tool.call, timeout=self.flow.timeout + GRACE_SECONDS)
         ids, batch = await self.begin(turn, tool)
         result: CallResult | None = None
@@ -271,12 +270,14 @@ class FlowResponder:
         """Return the call to run: a new one, or the one saved when it paused."""
         continuation = await take_continuation(self.store, turn, self.name)
         if continuation is None:
-            checkpoint = FlowCheckpoint(self.checkpoint_store, turn.owner)
+            checkpoint = FlowCheckpoint(self.store, turn.owner)
             interrupted = await checkpoint.find_interrupted_question(self.flow, turn)
             if turn.answers and not interrupted:
                 raise ContinuationGone("This question was answered before, or it has expired. Please ask again.")
+            user_texts = (message.text.strip() for message in reversed(turn.messages) if message.role == "user")
+            request = interrupted or next(user_texts, "") or self.question
             ids = IdGenerator()
-            arguments = msgspec.json.encode({"request": interrupted or self.get_question(turn)}).decode()
+            arguments = msgspec.json.encode({"request": request}).decode()
             call = ToolCall(ids.new_call_id(), CALL_NAME, arguments)
             batch = self.make_batch(Message("assistant", calls=(call,), id=ids.new_message_id()), tool, turn, ids)
             batch.begin(())
@@ -291,7 +292,7 @@ class FlowResponder:
         return ids, batch
 
     async def abandon(self, turn: Turn, continuation: Continuation) -> None:
-        checkpoint = FlowCheckpoint(self.checkpoint_store, turn.owner)
+        checkpoint = FlowCheckpoint(self.store, turn.owner)
         try:
             for call in continuation.calls.values():
                 if call.paused:
@@ -302,9 +303,6 @@ class FlowResponder:
     def make_batch(self, message: Message, tool: Tool, turn: Turn, ids: IdGenerator) -> ToolCallBatch:
         return ToolCallBatch(message, {CALL_NAME: tool}, turn, ids, self.store, self.flow.timeout + GRACE_SECONDS)
 
-    def get_question(self, turn: Turn) -> str:
-        user_texts = (message.text.strip() for message in reversed(turn.messages) if message.role == "user")
-        return next(user_texts, "") or self.question
 
 
 def describe_chosen_end(content: str) -> str:
@@ -316,3 +314,91 @@ def describe_chosen_end(content: str) -> str:
     if code not in CHOSEN_ENDS:
         raise FlowFailed(message)
     return END_MESSAGES.get(code, str(message))
+
+
+DEFAULT_ASSISTANT = "default"
+READ_METHODS = ("GET", "HEAD", "OPTIONS")
+
+
+@dataclass(frozen=True, slots=True)
+class PluginFlows:
+    """One plugin's flows and tools. `is_listed`: doors list each flow; otherwise it runs only by name."""
+
+    plugin: Plugin
+    operations: Mapping[str, Tool]
+    scripts: Mapping[str, Tool]
+    fingerprint: str = ""
+    is_listed: bool = False
+
+
+@dataclass(eq=False)
+class FlowRegistry:
+    plugins: dict[str, PluginFlows] = field(default_factory=dict)
+    databases: Mapping[str, Any] = field(default_factory=dict)
+    hosts: dict[str, Assistant] = field(default_factory=dict)
+    store: Store | None = None
+    services: dict[tuple[str, str], FlowServices] = field(default_factory=dict)
+    """Cache by (plugin id, assistant name)."""
+
+    def add(self, plugin_flows: PluginFlows) -> tuple[Tool, ...]:
+        """Register a plugin and return its flows as tools; a flow made of one operation already is a tool."""
+        self.plugins[plugin_flows.plugin.id] = plugin_flows
+        taken = {tool.name for tool in (*plugin_flows.operations.values(), *plugin_flows.scripts.values())}
+        tools = []
+        for flow in plugin_flows.plugin.workflows:
+            if flow.file:
+                name = make_tool_name(flow.plugin, flow.name, taken)
+                taken.add(name)
+                tools.append(make_flow_tool(name, flow, self.get_services, lambda: self.store))
+        return tuple(tools)
+
+    def bind(self, hosts: Iterable[Assistant], store: Store) -> dict[str, FlowResponder]:
+        """Return every flow as a Responder, by "plugin.flow"."""
+        self.services.clear()
+        self.hosts = {host.name: host for host in hosts}
+        self.store = store
+        responders: dict[str, FlowResponder] = {}
+        for plugin_flows in self.plugins.values():
+            settings = {"question": plugin_flows.plugin.question.strip(), "fingerprint": plugin_flows.fingerprint}
+            for flow in plugin_flows.plugin.workflows:
+                name = f"{flow.plugin}.{flow.name}"
+                responders[name] = FlowResponder(name, flow, self.get_services, store, **settings)
+        return responders
+
+    def list_visible_flows(self) -> dict[str, Flow]:
+        """Return the flows that doors list: flows from files, of listed plugins."""
+        visible = (plugin_flows.plugin for plugin_flows in self.plugins.values() if plugin_flows.is_listed)
+        flows = (flow for plugin in visible for flow in plugin.workflows if flow.file)
+        return {f"{flow.plugin}.{flow.name}": flow for flow in flows}
+
+    def get_services(self, flow: Flow, turn: Turn) -> FlowServices:
+        """Return a flow's services in a turn: its plugin's tools and the model of the addressed assistant."""
+        preferred = (self.hosts.get(name) for name in (turn.assistant or DEFAULT_ASSISTANT, DEFAULT_ASSISTANT))
+        host = next((host for host in (*preferred, *self.hosts.values()) if host is not None), None)
+        if host is None:
+            raise NotConfigured("A flow needs an assistant whose model it can ask. Give the server one.")
+        return self.get_plugin_services(flow.plugin, host)
+
+    def get_plugin_services(self, plugin: str, host: Assistant) -> FlowServices:
+        if (plugin, host.name) not in self.services:
+            self.services[plugin, host.name] = self.build_services(self.plugins[plugin], host)
+        return self.services[plugin, host.name]
+
+    def build_services(self, plugin_flows: PluginFlows, host: Assistant) -> FlowServices:
+        plugin = plugin_flows.plugin
+        all_flows = {flow.id: flow for other in self.plugins.values() for flow in other.plugin.workflows}
+        return FlowServices(
+            model=host.model,
+            operations=plugin_flows.operations,
+            scripts=plugin_flows.scripts,
+            flows=all_flows | {flow.name: flow for flow in plugin.workflows},
+            databases={name: base for name, base in self.databases.items() if base.is_available_to(plugin.id)},
+            context=host.context,
+            repeatable=frozenset(operation.id for operation in plugin.operations if is_repeatable(operation)),
+            get_plugin_services=lambda other: self.get_plugin_services(other, host),
+        )
+
+
+def is_repeatable(operation: Operation) -> bool:
+    """Whether a request may be sent twice: it only reads, or it carries an idempotency key."""
+    return operation.method.upper() in READ_METHODS or find_idempotency_parameter(operation) is not None

@@ -342,9 +342,8 @@ class FlowRun:
         )
 
     def is_repeatable(self, step: Step) -> bool:
-        if step.repeatable is not None:
-            return step.repeatable
-        return get_kind(step.kind).repeatable(step, self.services)
+        repeatable = step.repeatable
+        return get_kind(step.kind).repeatable(step, self.services) if repeatable is None else repeatable
 
     def is_last_step(self, step: Step) -> bool:
         return resolve_next_step(self.flow, step.next) is None and not tuple(get_kind(step.kind).jumps(step))

@@ -12,7 +12,6 @@ from rightseat.engine.structured import generate_structured
 from rightseat.errors import CallerError, FlowStopped
 from rightseat.plugins.flows.context import (
     FlowReferences,
-    FlowServices,
     StepContext,
     StepError,
     StepOutput,
@@ -182,10 +181,6 @@ def build_missing_schema(tool: Tool, known: Mapping[str, Any], fixed: bool) -> S
     return add_defs(tool, {"type": "object", "properties": missing, "required": required})
 
 
-def is_api_repeatable(step: Step, services: FlowServices) -> bool:
-    return normalize_endpoint(step) in services.repeatable
-
-
 def check_api(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     yield from check_param_names(flow, step, "An api step", ("endpoint", "values"))
     endpoint = normalize_endpoint(step)
@@ -280,6 +275,8 @@ def check_tool(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Proble
 
 
 STEP_KINDS = {
-    "api": StepKind(run_api, check_api, repeatable=is_api_repeatable),
+    "api": StepKind(
+        run_api, check_api, repeatable=lambda step, services: normalize_endpoint(step) in services.repeatable
+    ),
     TOOL: StepKind(run_tool, check_tool, repeatable=never_repeatable),
 }

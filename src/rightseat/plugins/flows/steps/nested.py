@@ -168,10 +168,11 @@ class LoopRun:
             await self.ctx.save_state({"results": self.results, "inner": state})
 
         item = StepOutput(None if self.items is None else self.items[number])
+        previous = StepOutput(self.results[-1]) if self.results else self.ctx.previous
         round_ctx = replace(
             self.ctx,
             outputs={**self.ctx.outputs, ITEM: item, ROUND: StepOutput(number + 1)},
-            previous=self.previous_output if self.items is None else item,
+            previous=previous if self.items is None else item,
             last=False,
             key=f"{self.ctx.key}/{number}",
             state=self.inner,
@@ -179,10 +180,6 @@ class LoopRun:
             save_state=save_state,
         )
         return stream_subflow(round_ctx, self.flow)
-
-    @property
-    def previous_output(self) -> StepOutput | None:
-        return StepOutput(self.results[-1]) if self.results else self.ctx.previous
 
     def is_finished(self) -> bool:
         """Whether `until` holds for the last round's output."""
