@@ -94,6 +94,7 @@ class PluginCatalog:
             self.by_plugin[entry.loaded.plugin.id].append(entry)
         self.subsets: list[PluginCatalog] = []
         known = previous.vectors if previous else None
+        self.vectors: VectorIndex | None
         self.vectors = VectorIndex(embed, [entry.text for entry in self.entries], known) if embed else None
         self.aliases = {one.plugin.alias: id for id, one in reversed(self.loaded.items()) if one.plugin.alias}
 

@@ -153,8 +153,8 @@ class FlowCheckpoint:
     Nothing is stored where the store keeps no checkpoints.
     """
 
-    def __init__(self, store: Store | None, owner: Owner) -> None:
-        self.store = store if isinstance(store, CheckpointStore) else None
+    def __init__(self, store: Store | CheckpointStore | None, owner: Owner) -> None:
+        self.store: CheckpointStore | None = store if isinstance(store, CheckpointStore) else None
         self.owner = owner
         self.key = ""
 
