@@ -1,6 +1,6 @@
 """Plugins: folders with plugin.json, openapi.yaml, lib/ and flows/ that become tools.
 
-plugin         values that a folder is read into (Plugin, Operation, Problem) and tool names
+plugin         values that a folder is read into (Plugin, Operation, Flow, Problem) and tool names
 load           reads plugin folders and writes the skeleton of a new one
 manifest, document, yaml_reader    plugin.json and YAML or JSON files, with line numbers
 catalog, search, selection    loaded plugins, ranking, and the tools shown to a turn
