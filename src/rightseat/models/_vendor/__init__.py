@@ -1,1 +1,1 @@
-"""What the models of vendors share: error messages, options, the reading of a streamed response."""
+"""What the models of vendors share: the HTTP client, streamed answers, tool calls, errors, options."""

@@ -3,9 +3,8 @@ back at the same position."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
+import re
 from typing import Any
 
 import msgspec
@@ -19,6 +18,7 @@ from rightseat.types.events import Usage
 from rightseat.types.messages import Message
 
 PROVIDER = "google"
+_BASE64 = re.compile(r"[\w+/-]+={0,2}", re.ASCII)
 
 
 class GoogleCall(Struct, gc=False):
@@ -82,11 +82,7 @@ class PartMark(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
 
     @property
     def valid_signature(self) -> str | None:
-        try:
-            base64.b64decode(self.signature or "", validate=True)
-        except (binascii.Error, ValueError):
-            return None
-        return self.signature or None
+        return self.signature if _BASE64.fullmatch(self.signature or "") else None
 
 
 def read_marks(message: Message) -> list[PartMark]:
@@ -155,7 +151,7 @@ class GeminiStreamParser(StreamParser):
                 for part in (candidate.content and candidate.content.parts) or ():
                     out += self._parse_part(part)
         # Google marks the end by neither an event nor, behind some gateways, the end of the body.
-        self.done = self.finished and chunk.usage_metadata is not None
+        self.done = self.done or (self.finished and chunk.usage_metadata is not None)
         return out
 
     def _parse_part(self, part: GooglePart) -> list[ModelChunk]:
