@@ -83,7 +83,7 @@ class _SchemaNarrower:
 
     def _narrow_children(self, schema: SchemaDict, out: SchemaDict, references: tuple[str, ...]) -> None:
         if isinstance(properties := schema.get("properties"), dict):
-            out["properties"] = {name: self.narrow(one, references) for name, one in properties.items()}
+            out["properties"] = {name: self.narrow(value, references) for name, value in properties.items()}
             if required := [name for name in schema.get("required") or () if name in properties]:
                 out["required"] = required
         if isinstance(more := schema.get("additionalProperties"), bool | dict):
@@ -93,9 +93,9 @@ class _SchemaNarrower:
             out["items"] = self.narrow(items, references)
         # Older drafts write tuples as a list in `items`.
         if isinstance(tuple_ := schema.get("prefixItems", items), list):
-            out["prefixItems"] = [self.narrow(one, references) for one in tuple_]
+            out["prefixItems"] = [self.narrow(item, references) for item in tuple_]
         if isinstance(choices := schema.get("anyOf") or schema.get("oneOf"), list):
-            out["anyOf"] = [self.narrow(one, references) for one in choices]
+            out["anyOf"] = [self.narrow(choice, references) for choice in choices]
 
 
 def _merge_all_of(schema: SchemaDict, part: SchemaDict) -> SchemaDict:

@@ -56,7 +56,7 @@ def model(name: str, options: Mapping[str, Any]) -> LangChainModel:
     target = load_target(name)
     inner_model = unwrap_chat_model(target)
     model_names = [getattr(inner_model, field, None) for field in ("model_name", "model", "model_id")]
-    model_name = next((one for one in model_names if isinstance(one, str)), "")
+    model_name = next((text for text in model_names if isinstance(text, str)), "")
     defaults = replace(lookup_capabilities("langchain", model_name), schema=False)
     if inner_model is not None:
         defaults = replace(defaults, tools=supports_tools(target))

@@ -57,7 +57,7 @@ def _extract_text(block: dict[str, Any]) -> str:
         if isinstance(text := block.get(name), str):
             return text
     summary = block.get("summary")
-    parts = [one.get("text") for one in summary if isinstance(one, dict)] if isinstance(summary, list) else []
+    parts = [part.get("text") for part in summary if isinstance(part, dict)] if isinstance(summary, list) else []
     return "".join(part for part in parts if isinstance(part, str))
 
 
@@ -85,6 +85,7 @@ _FINISH_REASONS: dict[str, FinishReason] = {
     **dict.fromkeys(("spii", "recitation", "guardrail_intervened", "content_filtered"), "content_filter"),
 }
 
+_TEXT_TYPES = ("text", "text_delta", "output_text")
 _TEXT_KEYS = ("content", "text", "output", "answer", "result")
 
 
@@ -104,7 +105,7 @@ class LangChainStreamParser:
         if isinstance(value, AIMessage):
             return self._parse_message(value)
         if isinstance(value, str):
-            return [TextChunk(_require_valid_text(value))] if value else []
+            return _make_text_chunks(TextChunk, value)
         if value is None or isinstance(value, BaseMessage):
             # A chain may also yield its input or results of its own tools.
             return []
@@ -141,18 +142,11 @@ class LangChainStreamParser:
         return []
 
     def _parse_message(self, message: AIMessage) -> list[ModelChunk]:
-        out: list[ModelChunk] = []
-        extra = message.additional_kwargs
-        if isinstance(thought := extra.get("reasoning_content"), str) and thought:
-            out.append(ReasoningChunk(_require_valid_text(thought)))
-        content = message.content
-        if isinstance(content, str):
-            out += [TextChunk(_require_valid_text(content))] if content else []
-        else:
-            for block in content:
-                out += self._parse_block(block)
-        if isinstance(refusal := extra.get("refusal"), str) and refusal:
-            out.append(RefusalChunk(_require_valid_text(refusal)))
+        extra, content = message.additional_kwargs, message.content
+        out = _make_text_chunks(ReasoningChunk, extra.get("reasoning_content"))
+        for block in [content] if isinstance(content, str) else content:
+            out += self._parse_block(block)
+        out += _make_text_chunks(RefusalChunk, extra.get("refusal"))
         for piece in _list_call_pieces(message):
             arguments = piece.get("args")
             text = arguments if isinstance(arguments, str) else ""
@@ -165,15 +159,13 @@ class LangChainStreamParser:
 
     def _parse_block(self, block: Any) -> list[ModelChunk]:
         if isinstance(block, str):
-            return [TextChunk(_require_valid_text(block))] if block else []
+            return _make_text_chunks(TextChunk, block)
         kind = block.get("type")
         if kind in THINKING_TYPES:
-            thought = self._thoughts.add(block)
-            return [ReasoningChunk(_require_valid_text(thought))] if thought else []
+            return _make_text_chunks(ReasoningChunk, self._thoughts.add(block))
         if kind == "refusal":
-            return [RefusalChunk(_require_valid_text(block["refusal"]))] if block.get("refusal") else []
-        text = block.get("text") if kind in ("text", "text_delta", "output_text") else None
-        return [TextChunk(_require_valid_text(text))] if isinstance(text, str) and text else []
+            return _make_text_chunks(RefusalChunk, block.get("refusal"))
+        return _make_text_chunks(TextChunk, block.get("text")) if kind in _TEXT_TYPES else []
 
     def _add_usage(self, metadata: Mapping[str, Any]) -> None:
         """Add the usage of a chunk; LangChain counts per chunk, not cumulatively."""
@@ -199,11 +191,14 @@ def _list_call_pieces(message: AIMessage) -> list[Mapping[str, Any]]:
     return [*complete_calls, *message.invalid_tool_calls]
 
 
-def _require_valid_text(text: str) -> str:
-    """Return the text; raise UpstreamGarbled if it has a lone surrogate, which cannot be encoded."""
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise ERRORS.invalid_response("half a character") from None
-    return text
+def _make_text_chunks(
+    chunk_type: type[TextChunk] | type[ReasoningChunk] | type[RefusalChunk], text: object
+) -> list[ModelChunk]:
+    """Return a chunk of the text, if there is any; raise UpstreamGarbled for a lone surrogate."""
+    if not isinstance(text, str) or not text:
+        return []
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ERRORS.invalid_response("half a character") from None
+    return [chunk_type(text)]

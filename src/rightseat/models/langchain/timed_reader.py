@@ -40,7 +40,7 @@ class AsyncGeneratorTracker:
 
     def add(self, generator: Generator) -> None:
         if len(self._open) >= self._prune_at:
-            self._open = [one for one in self._open if _is_open(one)]
+            self._open = [earlier for earlier in self._open if _is_open(earlier)]
             self._prune_at = max(_PRUNE_THRESHOLD, 2 * len(self._open))
         self._open.append(generator)
 

@@ -104,7 +104,7 @@ class EnvelopeParser:
             chunks = self._reader.close() if text is None else self._reader.feed(text)
         except TextFormatError as error:
             raise _unenforced_schema_error() from error
-        if any(isinstance(one, ToolCallStart) and one.name not in self._names for one in chunks):
+        if any(isinstance(chunk, ToolCallStart) and chunk.name not in self._names for chunk in chunks):
             raise _unenforced_schema_error()
         return chunks
 
