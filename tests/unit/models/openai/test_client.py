@@ -36,6 +36,12 @@ async def test_what_goes_over_the_wire() -> None:
     assert (request.json["temperature"], request.json["seed"]) == (0, 0)
 
 
+async def test_a_configured_header_replaces_ours_in_any_case() -> None:
+    async with connect_model(api_key=KEY, headers={"authorization": "Basic x"}) as (upstream, model):
+        await collect_chunks(model)
+        assert upstream.requests[0].headers["authorization"] == "Basic x"
+
+
 async def test_without_a_key_none_is_sent() -> None:
     async with connect_model() as (upstream, model):
         await collect_chunks(model)

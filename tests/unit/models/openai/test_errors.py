@@ -196,6 +196,15 @@ async def test_a_second_try_may_succeed() -> None:
     assert join_text(came) == "w0 w1 w2"
 
 
+async def test_an_error_in_the_stream_before_the_first_token_is_tried_again() -> None:
+    async with connect_model() as (upstream, model):
+        upstream.queue_replies(faults.fail_midway(0))
+        came, failure = await collect_chunks(model)
+        assert len(upstream.requests) == 2
+    assert failure is None
+    assert join_text(came) == "w0 w1 w2"
+
+
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
