@@ -1,5 +1,5 @@
 """Remote agents as Responders: LangGraph, CopilotKit's remote endpoints, AG-UI, CrewAI.
 
 Each folder has a factory `kind(name, options) -> AgentSource`. They share `_peer` (HTTP client, errors,
-health checks, partial JSON) and `hook.py` (`on_before_request`).
+sources and agents, JSON) and `hook.py` (`on_before_request`).
 """

@@ -50,7 +50,6 @@ def load_request_hook(value: Any) -> RequestHook | None:
 
 
 def is_valid_header(name: object, value: object) -> bool:
-    """Whether the pair is a valid HTTP request header."""
     if not (isinstance(name, str) and isinstance(value, str)):
         return False
     return bool(_HEADER_NAME.fullmatch(name)) and value.isascii() and value.isprintable()

@@ -8,11 +8,10 @@ import logging
 import os
 import shutil
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, TextIO
 
 import anyio
@@ -61,52 +60,46 @@ log = logging.getLogger(__name__)
 MAX_LINES, MAX_LINE_LENGTH = 100, 500
 
 
-class StderrLogger:
-    """A pipe for a child's stderr; its first lines are logged, with secrets masked."""
+@contextmanager
+def log_stderr(name: str) -> Iterator[TextIO]:
+    """Yield a pipe for a child's stderr; its first lines are logged, with secrets masked."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    loop = asyncio.get_running_loop()
+    lines_left, partial_line = MAX_LINES, b""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.lines_left = MAX_LINES
-        self.partial_line = b""
-
-    def __enter__(self) -> TextIO:
-        self.reading, writing = os.pipe()
-        os.set_blocking(self.reading, False)
-        self.loop = asyncio.get_running_loop()
-        self.loop.add_reader(self.reading, self.read)
-        self.writing = os.fdopen(writing, "w")
-        return self.writing
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.writing.close()
-        self.loop.remove_reader(self.reading)
-        self.read()
-        os.close(self.reading)
-
-    def read(self) -> None:
+    def read() -> None:
+        nonlocal partial_line
         try:
-            data = os.read(self.reading, 1 << 16)
+            data = os.read(reading, 1 << 16)
         except BlockingIOError:
             return
         if not data:
-            self.loop.remove_reader(self.reading)
-            return
-        *lines, self.partial_line = (self.partial_line + data).split(b"\n")
+            loop.remove_reader(reading)
+        *lines, partial_line = (partial_line + data).split(b"\n")
         # Bounds a line that never ends.
-        self.partial_line = self.partial_line[-MAX_LINE_LENGTH:]
+        partial_line = partial_line[-MAX_LINE_LENGTH:]
         for line in lines:
-            self.log_line(line)
+            log_line(line)
 
-    def log_line(self, line: bytes) -> None:
+    def log_line(line: bytes) -> None:
+        nonlocal lines_left
         text = mask(line.decode("utf-8", "replace").strip())[:MAX_LINE_LENGTH]
-        if not text or self.lines_left <= 0:
+        if not text or lines_left <= 0:
             return
-        self.lines_left -= 1
-        log.info("mcp %s says: %s", self.name, text)
-        if self.lines_left == 0:
-            log.info("mcp %s says more, which is not logged.", self.name)
+        lines_left -= 1
+        log.info("mcp %s says: %s", name, text)
+        if lines_left == 0:
+            log.info("mcp %s says more, which is not logged.", name)
+
+    loop.add_reader(reading, read)
+    try:
+        with os.fdopen(writing, "w") as errlog:
+            yield errlog
+    finally:
+        loop.remove_reader(reading)
+        read()
+        os.close(reading)
 
 
 READ_TIMEOUT = 300.0
@@ -187,7 +180,7 @@ def build_command(server: McpServerConfig) -> list[str]:
 async def open_child(server: McpServerConfig, on_end: Callable[[], None]) -> AsyncIterator[tuple[Any, Any]]:
     program, *args = build_command(server)
     parameters = StdioServerParameters(command=program, args=args, env=server.environment, cwd=server.folder)
-    with StderrLogger(server.name) as errlog:
+    with log_stderr(server.name) as errlog:
         async with stdio_client(parameters, errlog) as (read, write):
             yield MonitoredStream(server.name, read, on_end), write
 

@@ -91,8 +91,6 @@ def make_elicit_result(ask: Ask, value: Any) -> types.ElicitResult:
 
 MAX_NAME_LENGTH, HASH_LENGTH = 64, 6
 INVALID_CHARS = re.compile(r"[^a-zA-Z0-9_-]+")
-PROGRESS_EVENT = "progress"
-"""Name of the Custom event for a call's progress."""
 CHARS_PER_TOKEN = 3
 """Characters of a token at least."""
 MAX_DESCRIPTION, MAX_RESULT = 4000, 1 << 20
@@ -148,7 +146,9 @@ def make_tool(connection: McpConnection, tool: types.Tool, name: str) -> Tool:
             return
         try:
             while isinstance(item := await remote_call.items.get(), CallProgress):
-                yield Custom(PROGRESS_EVENT, make_progress_value(ctx.call_id, name, item))
+                fields = {"call": ctx.call_id, "tool": name, "progress": item.done}
+                optional = {"total": item.total, "message": item.message}
+                yield Custom("progress", fields | {key: value for key, value in optional.items() if value is not None})
             for part in finish_call(remote_call, item, ctx):
                 yield part
         finally:
@@ -220,12 +220,6 @@ def pause_for_input(result: types.InputRequiredResult) -> Pause | Result:
     questions = tuple(ask for ask in asks if ask is not None)
     state = {"asks": [*map(asdict, questions)], "keys": list(requests), "state": result.request_state}
     return Pause(questions, state)
-
-
-def make_progress_value(call: str, name: str, item: CallProgress) -> dict[str, Any]:
-    optional = {"total": item.total, "message": item.message}
-    present = {key: value for key, value in optional.items() if value is not None}
-    return {"call": call, "tool": name, "progress": item.done, **present}
 
 
 def truncate_result(result: Result, budget: int | None) -> Result:

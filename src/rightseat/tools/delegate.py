@@ -64,7 +64,8 @@ def make_responder_tool(name: str, description: str, responder: Responder, agent
             sub_run.failed = RunFailed(error.code, error.message, error.status, error.fault)
         for end_event in sub_run.end_events():
             yield end_event
-        yield sub_run.nest(sub_run.final_event)
+        final_event = sub_run.failed or RunFinished("interrupt" if sub_run.questions else "stop")
+        yield sub_run.nest(final_event)
         yield sub_run.result()
 
     return Tool(name, description, REQUEST_SCHEMA, call, timeout=SUB_RUN_TIMEOUT, untrusted=True)
@@ -112,10 +113,6 @@ class SubRun:
     def end_events(self) -> list[Event]:
         """Return the end events of open messages and steps: the sub-run may fail and the caller go on."""
         return [*map(self.nest, self.open_messages.end_events()), *map(StepEnd, reversed(self.steps))]
-
-    @property
-    def final_event(self) -> RunFailed | RunFinished:
-        return self.failed or RunFinished("interrupt" if self.questions else "stop")
 
     def result(self) -> Result | Pause:
         if self.failed is not None:

@@ -1,1 +1,1 @@
-"""Shared parts of remote agents: HTTP client and options, errors, health monitor, partial JSON."""
+"""Shared parts of remote agents: HTTP client, options and errors; sources and agents; JSON in texts."""

@@ -155,8 +155,6 @@ class StreamingResponse:
 
 
 class AgentClient:
-    """Client of one agent's server."""
-
     def __init__(self, name: str, options: AgentOptions) -> None:
         self.errors = PeerErrors(name)
         self._base = parse_base_url(options.url, f"The url of agent {name!r}")
@@ -267,17 +265,13 @@ class AgentClient:
         if self._hook is None:
             return merged
         owner, properties = (turn.owner, turn.forwarded.properties) if turn else (None, {})
-        hook_headers = self._hook(OutgoingRequest(method, url.path, owner, forwarded, properties))
-        if inspect.isawaitable(hook_headers):
-            hook_headers = await hook_headers
-        return merge_headers(self._check_hook_headers(hook_headers), merged)
-
-    def _check_hook_headers(self, headers: object) -> dict[str, str]:
-        if headers is None:
-            return {}
-        if not isinstance(headers, Mapping) or not all(is_valid_header(key, value) for key, value in headers.items()):
+        added: Any = self._hook(OutgoingRequest(method, url.path, owner, forwarded, properties))
+        added = await added if inspect.isawaitable(added) else added
+        if added is None:
+            return merged
+        if not isinstance(added, Mapping) or not all(is_valid_header(key, value) for key, value in added.items()):
             raise Misused(f"Agent {self._name!r}: on_before_request must return headers: a dict of plain strings.")
-        return drop_connection_headers(headers)
+        return merge_headers(drop_connection_headers(added), merged)
 
     async def _make_status_error(self, response: Response) -> RightseatError:
         if log.isEnabledFor(logging.DEBUG):

@@ -61,7 +61,6 @@ class PeerSource(ABC):
             self.down = ""
 
     def mark_up(self) -> None:
-        """Record a successful request."""
         self.down = ""
 
     def mark_down(self, error: RightseatError) -> None:

@@ -120,6 +120,7 @@ AGUIEvent = dict[str, Any]
 # Event types that do not end a chunked message.
 _NON_CLOSING_TYPES = ("RAW", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "REASONING_ENCRYPTED_VALUE")
 _DEFAULT_REASONING_ID = "reasoning"
+_EMIT_EVENTS = ("copilotkit_manually_emit_message", "copilotkit_manually_emit_tool_call")
 
 
 class AGUIEventMapper:
@@ -255,23 +256,21 @@ class AGUIEventMapper:
 
     def on_custom(self, event: AGUIEvent) -> list[Event]:
         value = event.get("value")
-        match event.get("name"):
-            case "on_interrupt":
+        match event.get("name"), value:
+            case "on_interrupt", _:
                 self.legacy_interrupts.append(interrupt_from_custom(value, self.thread))
-                return []
-            case "PredictState":
+            case "PredictState", _:
                 self.prediction.set_rules(value)
-                return []
-            case "copilotkit_manually_emit_message":
-                return self.unstreamed.on_emitted_message(value)
-            case "copilotkit_manually_emit_tool_call":
-                return self.unstreamed.on_emitted_call(value)
-            case "copilotkit_manually_emit_intermediate_state":
+            case "copilotkit_manually_emit_message", {"message": str(text), "message_id": str(id)}:
+                return self.unstreamed.add_text(id, text)
+            case "copilotkit_manually_emit_tool_call", {"name": str(tool), "args": args, "id": str(id)}:
+                if id not in self.output.calls:
+                    return self.unstreamed.add_complete_call(id, tool, to_text(args), id)
+            case "copilotkit_manually_emit_intermediate_state", _:
                 return self.on_state_snapshot({"snapshot": value})
-            case str(called):
-                return [Custom(called, value)]
-            case _:
-                return []
+            case str(name), _ if name not in _EMIT_EVENTS:
+                return [Custom(name, value)]
+        return []
 
     # The run.
 

@@ -41,8 +41,6 @@ _APPROVAL_REASONS = ("confirmation", "tool_call", "approval", "confirm")
 
 
 class AGUIInterruptId(Struct, frozen=True):
-    """The parts of our interrupt id."""
-
     thread: uuid.UUID
     is_legacy: bool
     id: str

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.agents._peer.json_text import decode_json_or_text, dict_items, join_content_text, to_text
+from rightseat.agents._peer.json_text import decode_json_or_text, dict_items, join_content_text
 from rightseat.types.events import (
     CallArgs,
     CallEnd,
@@ -33,8 +33,6 @@ from rightseat.types.turn import Turn
 
 
 class PeerCall(Struct):
-    """A tool call of the peer's run."""
-
     id: str
     name: str
     client: bool
@@ -267,17 +265,3 @@ class UnstreamedOutput:
         self.emitted_ids.add(id)
         start_events = self.output.start_call(id, tool, message)
         return [*start_events, *self.output.append_arguments(id, arguments), *self.output.end_call(id, force=True)]
-
-    def on_emitted_message(self, value: Any) -> list[Event]:
-        match value:
-            case {"message": str(text), "message_id": str(id)}:
-                return self.add_text(id, text)
-            case _:
-                return []
-
-    def on_emitted_call(self, value: Any) -> list[Event]:
-        match value:
-            case {"name": str(tool), "args": args, "id": str(id)} if id not in self.output.calls:
-                return self.add_complete_call(id, tool, to_text(args), id)
-            case _:
-                return []

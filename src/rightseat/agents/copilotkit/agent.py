@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import msgspec
@@ -124,7 +124,11 @@ class CopilotKitAgent(PeerAgent):
             async with closing(self._stream_lines(turn, thread, ids)) as lines:
                 async for line in lines:
                     mapper = mapper or self._detect_dialect(line)(turn, thread, ids, self._client.errors)
-                    for event in self._map_line(mapper, line):
+                    try:
+                        events = list(mapper.feed(line))
+                    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, AttributeError) as error:
+                        raise self._client.errors.invalid_response("a line that is no event") from error
+                    for event in events:
                         yield event
             if mapper is None:
                 raise self._client.errors.incomplete_stream()
@@ -170,12 +174,6 @@ class CopilotKitAgent(PeerAgent):
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise self._client.errors.invalid_response("not JSON by lines") from error
         return LangGraphLineMapper if graph else RuntimeLineMapper
-
-    def _map_line(self, mapper: LineMapper, line: bytes) -> Iterable[Event]:
-        try:
-            return list(mapper.feed(line))
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, AttributeError) as error:
-            raise self._client.errors.invalid_response("a line that is no event") from error
 
 
 def thread_of_interrupt(interrupt: str) -> uuid.UUID | None:

@@ -15,7 +15,6 @@ from rightseat.agents.langgraph import wire
 from rightseat.agents.langgraph.interrupts import GraphInterrupt, format_question, parse_interrupts, to_interrupt_event
 from rightseat.agents.langgraph.model_outputs import ModelOutput, ModelOutputs
 from rightseat.agents.langgraph.wire import LangChainEvent
-from rightseat.errors import RightseatError
 from rightseat.types.events import (
     Custom,
     Event,
@@ -196,14 +195,12 @@ class LangGraphEventMapper:
                 case "updates":
                     return self.on_updates(wire.decode_json(data))
                 case "error":
-                    raise self.make_error(wire.decode_json(data))
+                    error_data = wire.decode_json(data)
+                    kind = error_data.get("error") if isinstance(error_data, dict) else None
+                    raise self.errors.run_failed(kind if isinstance(kind, str) else "")
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, AttributeError) as error:
             raise self.errors.invalid_response(f"an event {event[:20]!r} that is none of LangGraph's") from error
         return ()
-
-    def make_error(self, data: Any) -> RightseatError:
-        kind = data.get("error") if isinstance(data, dict) else None
-        return self.errors.run_failed(kind if isinstance(kind, str) else "")
 
     # Events.
 

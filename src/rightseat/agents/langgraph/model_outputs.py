@@ -115,7 +115,6 @@ class ModelOutputs:
                     yield CallResult(id, content_to_text(message.get("content")), message.get("status") == "error")
 
     def close(self) -> Iterator[Event]:
-        """End all open outputs."""
         for output in self.running.values():
             yield from output.close()
         self.running.clear()
@@ -261,8 +260,6 @@ class ModelOutput:
 
 
 class StreamedCall(Struct):
-    """A call that is being streamed."""
-
     id: str
     name: str
     is_visible: bool

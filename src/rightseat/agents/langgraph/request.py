@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from rightseat.agents._peer.json_text import decode_json_object, dict_items, join_content_text
+from rightseat.agents._peer.json_text import decode_json_object, dict_items, join_content_text, to_text
 from rightseat.agents.langgraph.interrupts import BREAKPOINT_PREFIX, GraphInterrupt, match_answers, parse_interrupts
 from rightseat.agents.langgraph.model_outputs import content_to_text
 from rightseat.errors import ContinuationGone
@@ -32,8 +31,8 @@ LangChainMessage = dict[str, Any]
 
 
 def to_langchain_message(message: Message) -> LangChainMessage:
-    """Convert a message to LangChain's JSON form."""
-    content = to_langchain_content(message.parts)
+    is_text = all(isinstance(part, TextMessagePart) for part in message.parts)
+    content = message.text if is_text else [to_content_block(part) for part in message.parts]
     result: LangChainMessage = {"type": _TYPES.get(message.role, "system"), "content": content}
     result |= {key: value for key in ("id", "name") if (value := getattr(message, key)) is not None}
     if message.role == "tool":
@@ -44,12 +43,6 @@ def to_langchain_message(message: Message) -> LangChainMessage:
             for call in message.calls
         ]
     return result
-
-
-def to_langchain_content(parts: Sequence[MessagePart]) -> str | list[LangChainMessage]:
-    if all(isinstance(part, TextMessagePart) for part in parts):
-        return "".join(part.text for part in parts if isinstance(part, TextMessagePart))
-    return [to_content_block(part) for part in parts]
 
 
 def to_content_block(part: MessagePart) -> LangChainMessage:
@@ -66,24 +59,19 @@ def to_content_block(part: MessagePart) -> LangChainMessage:
 def messages_from_state(values: Any) -> Iterator[Message]:
     """Yield the messages of a thread's state in our form."""
     for item in list_state_messages(values):
-        role = _ROLES.get(str(item.get("type")))
-        if role is None:
-            continue
+        role, content = _ROLES.get(str(item.get("type"))), item.get("content")
         id = item.get("id") if isinstance(item.get("id"), str) else None
         if role == "tool":
-            yield text_message(
-                "tool", content_to_text(item.get("content")), call_id=str(item.get("tool_call_id")), id=id
-            )
-        else:
-            message = text_message(role, join_content_text(item.get("content")), id=id)
-            yield msgspec.structs.replace(message, calls=tuple(parse_tool_calls(item)))
+            yield text_message("tool", content_to_text(content), call_id=str(item.get("tool_call_id")), id=id)
+        elif role is not None:
+            yield text_message(role, join_content_text(content), calls=tuple(parse_tool_calls(item)), id=id)
 
 
 def parse_tool_calls(item: LangChainMessage) -> Iterator[ToolCall]:
     for call in item.get("tool_calls") or ():
         match call:
             case {"id": str(id), "name": str(name)}:
-                yield ToolCall(id, name, msgspec.json.encode(call.get("args") or {}).decode())
+                yield ToolCall(id, name, to_text(call.get("args") or {}))
 
 
 def list_state_messages(values: Any) -> list[LangChainMessage]:
@@ -105,17 +93,13 @@ def diff_messages(
     if not stored:
         return [to_langchain_message(message) for message in posted]
     if not any(message.id for message in posted):
-        return [to_langchain_message(message) for message in messages_after_last_answer(posted)]
+        # Without ids, the messages after the last answer count as new.
+        last = max((n for n, message in enumerate(posted) if message.role == "assistant"), default=-1)
+        return [to_langchain_message(message) for message in posted[last + 1 :]]
     stored_texts = {item.get("id"): join_content_text(item.get("content")) for item in stored}
     open_calls = find_unanswered_calls(stored)
     new = [message for message in posted if is_new_message(message, stored_texts, open_calls, client_tools)]
     return [*build_removals(posted, stored, bool(new)), *(to_langchain_message(message) for message in new)]
-
-
-def messages_after_last_answer(posted: Sequence[Message]) -> Sequence[Message]:
-    """Return the messages after the last answer: without ids, these count as new."""
-    last = max((n for n, message in enumerate(posted) if message.role == "assistant"), default=-1)
-    return posted[last + 1 :]
 
 
 def is_new_message(
@@ -205,7 +189,6 @@ class GraphRunRequest(Struct, frozen=True):
 
 
 def parse_thread_state(state: Any) -> GraphThreadState:
-    """Parse a state of LangGraph's API."""
     if not isinstance(state, dict):
         return GraphThreadState()
     next_nodes = tuple(str(node) for node in state.get("next") or ())

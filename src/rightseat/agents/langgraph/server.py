@@ -195,16 +195,15 @@ class RemoteGraph:
         ]
 
 
-class RunCursor:
+class RunCursor(Struct):
     """Position in a run's stream: the run and the last received event."""
 
-    def __init__(self) -> None:
-        self.run_id = ""
-        # -1: from the first event.
-        self.last_event_id = "-1"
-        self.rejoins = 0
-        self.events_at_last_id: list[ServerSentEvent] = []
-        """The events with the last id, for detecting repetitions."""
+    run_id: str = ""
+    last_event_id: str = "-1"
+    """At first -1: from the first event."""
+    rejoins: int = 0
+    events_at_last_id: list[ServerSentEvent] = []
+    """The events with the last id, for detecting repetitions."""
 
     def read_run_id(self, headers: Mapping[str, str]) -> None:
         match = _RUN_LOCATION.search(headers.get("content-location", ""))
@@ -218,7 +217,7 @@ class RunCursor:
                 return False
             self.events_at_last_id.append(event)
         elif event.id:
-            if self.rejoins and is_earlier_id(event.id, self.last_event_id):
+            if self.rejoins and parse_event_id(event.id) < parse_event_id(self.last_event_id):
                 return False
             self.last_event_id, self.events_at_last_id = event.id, [event]
         if not self.run_id and event.event == "metadata" and (match := _RUN_ID.search(event.data)):
@@ -231,10 +230,9 @@ class RunCursor:
         return bool(self.run_id and self.rejoins <= MAX_REJOINS and _EVENT_ID.fullmatch(self.last_event_id))
 
 
-def is_earlier_id(first: str, second: str) -> bool:
-    """Compare two event ids, each a time in milliseconds and a number."""
-    parts = [[int(part) for part in id.split("-") if part.isdecimal()] for id in (first, second)]
-    return parts[0] < parts[1]
+def parse_event_id(id: str) -> list[int]:
+    """Parse an event id, a time in milliseconds and a number."""
+    return [int(part) for part in id.split("-") if part.isdecimal()]
 
 
 class LangGraphServerSource(PeerSource):

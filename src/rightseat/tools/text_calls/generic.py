@@ -32,6 +32,7 @@ MAX_CALLS = 8
 
 Schema = dict[str, Any]
 ToolNotation = Literal["typescript", "json"]
+ThoughtChannel = Literal["content", "reasoning"]
 # Values, not schemas: a "$ref" in them is data.
 _VALUE_KEYS = frozenset({"const", "enum", "default", "examples"})
 
@@ -43,13 +44,11 @@ class JsonCallEnvelope(Struct, frozen=True, kw_only=True):
     requires_call: bool = False
     allows_parallel: bool = True
     output_schema: Schema | None = None
-    thought_channel: Literal["content", "reasoning"] = "content"
+    thought_channel: ThoughtChannel = "content"
     has_thought: bool = True
 
     @classmethod
-    def from_prompt(
-        cls, prompt: Prompt, thought_channel: Literal["content", "reasoning"] = "content"
-    ) -> JsonCallEnvelope:
+    def from_prompt(cls, prompt: Prompt, thought_channel: ThoughtChannel = "content") -> JsonCallEnvelope:
         return cls(
             tools=prompt.callable_tools,
             requires_call=prompt.requires_tool_call,
@@ -61,7 +60,8 @@ class JsonCallEnvelope(Struct, frozen=True, kw_only=True):
 
     def instructions(self, notation: ToolNotation = "typescript", escape: Callable[[str], str] = str) -> str:
         """Return the system prompt. `escape` is applied to untrusted parts."""
-        tools = render_signatures(self.tools) if notation == "typescript" else _tools_as_json(self.tools)
+        fields = ({"name": t.name, "description": t.description, "parameters": t.parameters} for t in self.tools)
+        tools = render_signatures(self.tools) if notation == "typescript" else "\n".join(map(_to_json, fields))
         text = (
             "You are a function calling AI model.\nHere are the tools available:\n"
             f"{escape(tools)}\n\n"
@@ -69,8 +69,7 @@ class JsonCallEnvelope(Struct, frozen=True, kw_only=True):
         )
         if self.output_schema is None:
             return text
-        schema = json.dumps(self.output_schema, ensure_ascii=False)
-        return f"{text}\n\nWhere T satisfies this JSON schema:\n{escape(schema)}"
+        return f"{text}\n\nWhere T satisfies this JSON schema:\n{escape(_to_json(self.output_schema))}"
 
     def _type_notation(self) -> str:
         many = "[]" if self.allows_parallel else ""
@@ -191,12 +190,6 @@ def _rebase_refs(schema: Any, pointer: str) -> Any:
             item = [_rebase_refs(part, pointer) for part in item] if is_list else _rebase_refs(item, pointer)
         rebased[name] = item
     return rebased
-
-
-def _tools_as_json(tools: tuple[ToolSpec, ...]) -> str:
-    return "\n".join(
-        _to_json({"name": tool.name, "description": tool.description, "parameters": tool.parameters}) for tool in tools
-    )
 
 
 def _to_json(value: Any) -> str:

@@ -14,6 +14,7 @@ marker.
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Callable, Generator, Iterable
 from typing import TypeVar
@@ -26,7 +27,6 @@ T = TypeVar("T")
 ParseSteps = Generator[None, None, T]
 Emit = Callable[[str], None]
 SPACE = " \t\r\n"
-NEVER_MATCHES = "(?!)"
 
 
 class TextFormatError(Exception):
@@ -122,13 +122,12 @@ class ModelTextReader:
         return not self._buffer
 
     def text_until(self, *markers: str, emit: Emit | None = None) -> ParseSteps[str | None]:
-        """Emit text up to the first of the markers; consume and return the marker, or None at the end.
-
-        White space before a marker belongs to the markup and is dropped with it.
-        """
+        """Emit text up to the first of the markers; consume and return the marker, or None at the end. White
+        space before a marker belongs to the markup and is dropped with it."""
         emit = emit or self.emit_text
         longest_first = sorted(markers, key=len, reverse=True)
-        pattern = re.compile("|".join(map(re.escape, longest_first)) if markers else NEVER_MATCHES)
+        never_matches = "(?!)"
+        pattern = re.compile("|".join(map(re.escape, longest_first)) or never_matches)
         while True:
             match = pattern.search(self._buffer)
             partial = len(self._buffer) if self._closed else find_partial_marker(self._buffer, markers)
@@ -227,7 +226,8 @@ def _marker_prefixes(markers: tuple[str, ...]) -> tuple[int, frozenset[str]]:
 _STRING = re.compile(r'["\\]')
 _NESTED = re.compile(r'["{}\[\]]')
 _BARE_END = re.compile(r"[,\]}\s]")
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/"}
+_HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def copy_value(reader: ModelTextReader, emit: Emit) -> ParseSteps[None]:
@@ -257,14 +257,11 @@ def _copy_nested(reader: ModelTextReader, emit: Emit) -> ParseSteps[None]:
 
 def _copy_scalar(reader: ModelTextReader, emit: Emit) -> ParseSteps[None]:
     """Copy a number, true, false or null, up to a delimiter or the end of the text."""
-    empty = True
-    while not (yield from reader.at_end()):
-        piece = yield from reader.read_up_to(_BARE_END)
+    is_empty = True
+    while not (yield from reader.at_end()) and (piece := (yield from reader.read_up_to(_BARE_END))):
         emit(piece)
-        empty = empty and not piece
-        if not (yield from reader.at_end()) and _BARE_END.match((yield from reader.peek_char())):
-            break
-    if empty:
+        is_empty = False
+    if is_empty:
         raise TextFormatError("expected a JSON value")
 
 
@@ -291,27 +288,16 @@ def read_string(reader: ModelTextReader) -> ParseSteps[str]:
 
 
 def _read_escape(reader: ModelTextReader) -> ParseSteps[str]:
-    kind = (yield from reader.read_chars(2))[1]
-    if kind != "u":
-        if kind not in _ESCAPES:
-            raise TextFormatError(f"\\{kind} is no escape of JSON")
-        return _ESCAPES[kind]
-    code = yield from _read_code_unit(reader)
-    if 0xD800 <= code < 0xDC00 and (yield from reader.accept("\\u")):
-        low = yield from _read_code_unit(reader)
-        if 0xDC00 <= low < 0xE000:
-            return chr(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00))
-        return "\ufffd\ufffd" if 0xD800 <= low < 0xE000 else "\ufffd" + chr(low)
-    # A lone surrogate cannot be encoded.
-    return "\ufffd" if 0xD800 <= code < 0xE000 else chr(code)
-
-
-def _read_code_unit(reader: ModelTextReader) -> ParseSteps[int]:
-    digits = yield from reader.read_chars(4)
+    """Read an escape, or both of a surrogate pair. A lone surrogate, which cannot be encoded, becomes U+FFFD."""
+    escape = yield from reader.read_chars(2)
+    if escape == "\\u":
+        escape += yield from reader.read_chars(4)
+        if _HIGH_SURROGATE.fullmatch(escape) and (yield from reader.accept("\\u")):
+            escape += "\\u" + (yield from reader.read_chars(4))
     try:
-        return int(digits, 16)
+        return _SURROGATE.sub("\ufffd", json.loads(f'"{escape}"'))
     except ValueError:
-        raise TextFormatError(f"\\u{digits} is no character") from None
+        raise TextFormatError(f"{escape} is no escape of JSON") from None
 
 
 def read_key(reader: ModelTextReader) -> ParseSteps[str]:
@@ -326,10 +312,8 @@ def read_key(reader: ModelTextReader) -> ParseSteps[str]:
 def read_call_object(
     reader: ModelTextReader, *, name: tuple[str, ...] = ("name",), arguments: tuple[str, ...] = ("arguments",)
 ) -> ParseSteps[None]:
-    """Read a call as `{"name": …, "arguments": …}`, in either order; other properties are skipped.
-
-    Arguments that come before the name are buffered until the name is known.
-    """
+    """Read a call as `{"name": …, "arguments": …}`, in either order; other properties are skipped. Arguments that
+    come before the name are buffered until the name is known."""
     called_name, early_arguments, done = "", "", False
     yield from reader.skip_space()
     yield from reader.expect("{")
