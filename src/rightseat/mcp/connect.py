@@ -23,7 +23,6 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation
 from msgspec import Struct
-from pydantic import ValidationError
 
 from rightseat.config.secret import mask
 
@@ -114,12 +113,10 @@ for name in ("httpx2", "mcp"):
 # The SDK logs a traceback for each line that is not a message, which could fill the disk.
 logging.getLogger("mcp.client.stdio").setLevel(logging.CRITICAL)
 
-# All errors of a connection, on either side.
+# All errors of a connection, on either side; also TimeoutError (OSError) and pydantic's ValidationError (ValueError).
 FAULTS: tuple[type[Exception], ...] = (
     OSError,
     MCPError,
-    TimeoutError,
-    ValidationError,
     ValueError,
     RuntimeError,
     httpx2.HTTPError,

@@ -225,21 +225,14 @@ def as_tool(function: Tool | Function) -> Tool:
 
 
 def _make_inline_handler(function: Function, signature: ToolSignature) -> ToolHandler:
-    if inspect.isasyncgenfunction(function):
-
-        async def streams(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
-            try:
-                async with closing(function(**signature.bind(args, ctx))) as items:
-                    async for item in items:
-                        yield item
-            except AskSignal as signal:
-                yield Pause((signal.ask,))
-
-        return streams
-
     async def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
         values = signature.bind(args, ctx)
         try:
+            if inspect.isasyncgenfunction(function):
+                async with closing(function(**values)) as items:
+                    async for item in items:
+                        yield item
+                return
             if inspect.iscoroutinefunction(function):
                 value = await function(**values)
             else:

@@ -55,7 +55,9 @@ class AguiAgent(PeerAgent):
     async def _stream_events(self, turn: Turn, mapper: AGUIEventMapper, ids: list[str]) -> AsyncIterator[Event]:
         reader = SseParser(EVENT_LIMIT)
         async with await self._open_stream(turn, mapper.thread, ids) as response:
-            self._check_content_type(response)
+            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind not in ("", "text/event-stream", "text/plain", "application/octet-stream"):
+                raise self._client.errors.invalid_response("no event stream")
             async for data in response:
                 for payload in reader.feed(data):
                     for event in self._map_payload(mapper, payload):
@@ -84,11 +86,6 @@ class AguiAgent(PeerAgent):
             raise
         self._source.mark_up()
         return response
-
-    def _check_content_type(self, response: StreamingResponse) -> None:
-        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind not in ("", "text/event-stream", "text/plain", "application/octet-stream"):
-            raise self._client.errors.invalid_response("no event stream")
 
     def _map_payload(self, mapper: AGUIEventMapper, payload: bytes) -> list[Event]:
         if payload.startswith(_RAW_PREFIXES):

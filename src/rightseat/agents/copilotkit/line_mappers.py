@@ -14,8 +14,9 @@ from rightseat.agents._peer.json_text import decode_json_or_text
 from rightseat.agents.agui.event_mapper import AGUIEventMapper
 from rightseat.agents.agui.request import select_client_tools
 from rightseat.agents.langgraph import wire
-from rightseat.agents.langgraph.event_mapper import LangGraphEventMapper
+from rightseat.agents.langgraph.event_mapper import GraphStateTracker, LangGraphEventMapper
 from rightseat.agents.langgraph.interrupts import COPILOTKIT_MESSAGES, COPILOTKIT_VALUE
+from rightseat.agents.langgraph.model_outputs import ModelOutputs
 from rightseat.agents.langgraph.request import list_state_messages
 from rightseat.types.events import Event
 from rightseat.types.turn import Turn
@@ -54,18 +55,14 @@ class LangGraphLineMapper:
     """Maps lines of an agent of type `langgraph`: LangChain events, state syncs and interrupts."""
 
     def __init__(self, turn: Turn, thread: uuid.UUID, ids: list[str], errors: PeerErrors) -> None:
-        called_ids = {call.id for message in turn.messages for call in message.calls}
         self.node: str | None = None
         """The node where the agent stopped; None if it finished or is interrupted."""
         self.result_message_ids: dict[str, str] = {}
         """The endpoint's message ids of tool results, by call."""
-        self.mapper = LangGraphEventMapper(
-            errors,
-            thread,
-            client_tools={tool.name for tool in select_client_tools(turn)},
-            known_ids=ids,
-            open_calls=called_ids - {message.call_id for message in turn.messages},
-        )
+        called_ids = {call.id for message in turn.messages for call in message.calls}
+        open_calls = called_ids - {message.call_id for message in turn.messages}
+        outputs = ModelOutputs((tool.name for tool in select_client_tools(turn)), ids, open_calls)
+        self.mapper = LangGraphEventMapper(errors, thread, outputs, GraphStateTracker())
 
     def feed(self, line: bytes) -> Iterable[Event]:
         event = wire.decode_event(line)

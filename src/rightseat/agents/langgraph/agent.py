@@ -12,6 +12,7 @@ from msgspec.structs import asdict
 from rightseat.agents._peer.client import AgentOptions, PeerErrors
 from rightseat.agents.langgraph.event_mapper import GraphStateTracker, LangGraphEventMapper
 from rightseat.agents.langgraph.interrupts import parse_interrupt_id
+from rightseat.agents.langgraph.model_outputs import ModelOutputs
 from rightseat.agents.langgraph.request import (
     GraphRunRequest,
     GraphSchema,
@@ -98,14 +99,12 @@ class GraphAgent:
             await graph.create_thread(thread, turn)
         if run_request.update is not None:
             await graph.update_state(thread, run_request, turn)
+        open_calls = find_open_calls(state, run_request) if state else ()
         mapper = LangGraphEventMapper(
             graph.errors,
             thread,
-            client_tools=[tool.name for tool in turn.tools],
-            known_ids=collect_known_ids(state, turn),
-            open_calls=find_open_calls(state, run_request) if state else (),
-            output_keys=schema.outputs,
-            stream_subgraphs=graph.stream_subgraphs,
+            ModelOutputs((tool.name for tool in turn.tools), collect_known_ids(state, turn), open_calls),
+            GraphStateTracker(schema.outputs, stream_subgraphs=graph.stream_subgraphs),
             asks_in_chat=turn.shows_interrupts,
             is_delegated=turn.depth > 0,
         )

@@ -159,12 +159,9 @@ class LangGraphEventMapper:
         self,
         errors: PeerErrors,
         thread: uuid.UUID,
+        outputs: ModelOutputs,
+        state: GraphStateTracker,
         *,
-        client_tools: Collection[str] = (),
-        known_ids: Collection[str] = (),
-        open_calls: Collection[str] = (),
-        output_keys: Collection[str] | None = None,
-        stream_subgraphs: bool = False,
         asks_in_chat: bool = False,
         is_delegated: bool = False,
     ) -> None:
@@ -172,8 +169,8 @@ class LangGraphEventMapper:
         `is_delegated`: another assistant started this run."""
         self.errors = errors
         self.thread = thread
-        self.outputs = ModelOutputs(client_tools, known_ids, open_calls)
-        self.state = GraphStateTracker(output_keys, stream_subgraphs=stream_subgraphs)
+        self.outputs = outputs
+        self.state = state
         self.fast_path = LangGraphDeltaFastPath()
         self.interrupts: dict[str, GraphInterrupt] = {}
         self.asks_in_chat = asks_in_chat and not is_delegated

@@ -3,7 +3,7 @@ run in parallel; calls are tracked by index, because one answer may have several
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -36,7 +36,9 @@ class ModelOutputs:
     """Model outputs of one run. `client_tools` are the names of the client's tools, `known_ids` the ids of
     the thread's earlier messages, `open_calls` their calls without a result."""
 
-    def __init__(self, client_tools: Collection[str], known_ids: Collection[str], open_calls: Collection[str]) -> None:
+    def __init__(
+        self, client_tools: Iterable[str] = (), known_ids: Iterable[str] = (), open_calls: Iterable[str] = ()
+    ) -> None:
         self.client_tools = frozenset(client_tools)
         self.known_ids = set(known_ids)
         self.open_calls = set(open_calls)

@@ -242,7 +242,6 @@ class LangGraphServerSource(PeerSource):
         super().__init__(name, interval=options.refresh)
         self.client = client
         self.options = options
-        self.wanted = options.agents
         self.agents: dict[str, GraphAgent] = {}
         self.cancels: set[asyncio.Task[None]] = set()
         """Cancellations of runs under way."""
@@ -291,8 +290,8 @@ class LangGraphServerSource(PeerSource):
 
     def _select_assistants(self, assistants: list[LangGraphAssistant]) -> dict[str, LangGraphAssistant | None]:
         """Return the assistants by the names that clients use; None for a wanted but missing one."""
-        if self.wanted:
-            return {name: find_assistant(name, assistants) for name in self.wanted}
+        if self.options.agents:
+            return {name: find_assistant(name, assistants) for name in self.options.agents}
         if not assistants:
             return {self.name: None}
         if (own := find_assistant(self.name, assistants)) is not None:
@@ -302,7 +301,7 @@ class LangGraphServerSource(PeerSource):
 
     def _mark_all_down(self, why: str) -> None:
         """Set `unavailable_reason` of all known or wanted agents."""
-        for name in self.agents or self.wanted or (self.name,):
+        for name in self.agents or self.options.agents or (self.name,):
             self.agents.setdefault(name, self._make_agent(name)).unavailable_reason = why
 
     def _make_agent(self, name: str) -> GraphAgent:
@@ -343,11 +342,8 @@ def parse_assistant(item: Any) -> LangGraphAssistant | None:
 
 def find_assistant(name: str, assistants: list[LangGraphAssistant]) -> LangGraphAssistant | None:
     """Find an assistant by its name, graph or id, in this order."""
-    for key in ("name", "graph", "id"):
-        for assistant in assistants:
-            if getattr(assistant, key) == name:
-                return assistant
-    return None
+    keys = ("name", "graph", "id")
+    return next((item for key in keys for item in assistants if getattr(item, key) == name), None)
 
 
 def hash_owner(owner: Owner) -> str:

@@ -2,12 +2,14 @@
 
 import json
 import uuid
+from collections.abc import Collection
 from typing import Any
 
 import pytest
 
 from rightseat.agents._peer.client import PeerErrors
-from rightseat.agents.langgraph.event_mapper import LangGraphEventMapper
+from rightseat.agents.langgraph.event_mapper import GraphStateTracker, LangGraphEventMapper
+from rightseat.agents.langgraph.model_outputs import ModelOutputs
 from rightseat.errors import AgentFailed, UpstreamGarbled
 from rightseat.types.events import (
     CallArgs,
@@ -44,9 +46,22 @@ from tests.unit.agents.langgraph.scripted_graph import (
 THREAD = uuid.uuid5(uuid.NAMESPACE_DNS, "t")
 
 
+def make_mapper(
+    client_tools: Collection[str] = (),
+    known_ids: Collection[str] = (),
+    open_calls: Collection[str] = (),
+    output_keys: Collection[str] | None = None,
+    stream_subgraphs: bool = False,
+    **more: Any,
+) -> LangGraphEventMapper:
+    outputs = ModelOutputs(client_tools, known_ids, open_calls)
+    state = GraphStateTracker(output_keys, stream_subgraphs=stream_subgraphs)
+    return LangGraphEventMapper(PeerErrors("desk"), THREAD, outputs, state, **more)
+
+
 def map_events(*graph_events: GraphStreamEvent, **more: Any) -> list[Event]:
     """The events of a whole run, held against the grammar."""
-    mapping = LangGraphEventMapper(PeerErrors("desk"), THREAD, **more)
+    mapping = make_mapper(**more)
     events: list[Event] = []
     for name, data in graph_events:
         events += mapping.feed(name, json.dumps(data).encode())
@@ -352,7 +367,7 @@ def test_a_call_that_waits_for_the_answer_gets_its_result_later() -> None:
 
 
 def test_an_error_of_the_graph() -> None:
-    mapping = LangGraphEventMapper(PeerErrors("desk"), THREAD)
+    mapping = make_mapper()
     with pytest.raises(AgentFailed) as caught:
         mapping.feed("error", b'{"error": "ValueError", "message": "secret words"}')
     assert "ValueError" in caught.value.message
@@ -375,12 +390,12 @@ def test_an_error_of_the_graph() -> None:
 )
 def test_garbage(name: str, data: bytes) -> None:
     with pytest.raises(UpstreamGarbled):
-        list(LangGraphEventMapper(PeerErrors("desk"), THREAD).feed(name, data))
+        list(make_mapper().feed(name, data))
 
 
 @pytest.mark.parametrize("data", [b"null", b"7", b"[]", b'{"desk": null}', b'{"desk": {"messages": [7, null]}}'])
 def test_odd_values_are_no_harm(data: bytes) -> None:
-    mapping = LangGraphEventMapper(PeerErrors("desk"), THREAD)
+    mapping = make_mapper()
     for name in ("values", "updates", "unheard-of"):
         list(mapping.feed(name, data))
     assert list(mapping.finish())[-1] == RunFinished("stop")
