@@ -105,10 +105,8 @@ async def start_connections(entries: Iterable[ConnectionTools]) -> None:
             task.cancel()
 
 
-class McpToolSource:
-    """A ToolSource of the servers that one assistant may use."""
-
-    suggestions: tuple[str, ...] = ()
+class McpToolSource(Toolset):
+    """The tools of the servers that one assistant may use."""
 
     def __init__(self, entries: Collection[ConnectionTools]) -> None:
         self.entries = entries
@@ -116,13 +114,6 @@ class McpToolSource:
 
     def __contains__(self, name: object, /) -> bool:
         return any(name in entry.tools for entry in self.entries)
-
-    @property
-    def groups(self) -> dict[str, str]:
-        return {}
-
-    def with_default_question(self, turn: Turn, /) -> Turn:
-        return turn
 
     async def add_tools(self, tools: dict[str, Tool], turn: Turn, turn_messages: Sequence[Message], /) -> None:
         # A request limited to plugins gets no MCP tools.

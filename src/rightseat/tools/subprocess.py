@@ -76,7 +76,12 @@ class ToolProcesses:
             assert process.stdin is not None
             assert process.stdout is not None
             process.stdin.write(msgspec.json.encode(args) + b"\n")
-            line = await self.read_line(process.stdout)
+            try:
+                line = await process.stdout.readline()
+            except ValueError:
+                raise ChildDied(
+                    f"Tool {self.qualname} answered with more than {MAX_LINE >> 20} MB. Ask for less at once."
+                ) from None
             if not line:
                 raise ChildDied(
                     f"The process of tool {self.qualname} died during the call. See the log for the reason."
@@ -88,14 +93,6 @@ class ToolProcesses:
                 self.keep_idle(process)
             else:
                 await kill_session(process)
-
-    async def read_line(self, stdout: asyncio.StreamReader) -> bytes:
-        try:
-            return await stdout.readline()
-        except ValueError:
-            raise ChildDied(
-                f"Tool {self.qualname} answered with more than {MAX_LINE >> 20} MB. Ask for less at once."
-            ) from None
 
     def keep_idle(self, process: asyncio.subprocess.Process) -> None:
         loop = asyncio.get_running_loop()

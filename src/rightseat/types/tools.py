@@ -155,16 +155,16 @@ class Toolset(Protocol):
     @property
     def suggestions(self) -> tuple[str, ...]:
         """Suggested questions, shown by doors."""
-        ...
+        return ()
 
     @property
     def groups(self) -> dict[str, str]:
         """Plugins that a turn can be limited to (Turn.plugins): id → name."""
-        ...
+        return {}
 
     def with_default_question(self, turn: Turn, /) -> Turn:
         """Return the turn, with a default question if the person sent none and only one fits."""
-        ...
+        return turn
 
     async def add_tools(self, tools: dict[str, Tool], turn: Turn, turn_messages: Sequence[Message], /) -> None:
         """Add the tools of a turn to `tools`, in a stable order. Later calls may add more, never remove."""

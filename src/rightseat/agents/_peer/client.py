@@ -80,8 +80,8 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
 
 def parse_agent_options(kind: str, name: str, options: Mapping[str, Any], options_type: type[OptionsT]) -> OptionsT:
     """Convert the table [agents.NAME]; all its numbers are above 0."""
-    fields = options_type.__struct_fields__
-    return parse_options(f"The agent {name!r} ({kind})", options, options_type, positive=fields)
+    owner = f"The agent {name!r} ({kind})"
+    return parse_options(owner, options, options_type, positive=options_type.__struct_fields__)
 
 
 class PeerErrors(UpstreamErrors):

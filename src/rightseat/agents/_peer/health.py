@@ -73,7 +73,17 @@ class PeerSource(ABC):
     async def _run(self) -> None:
         failures = 0
         while True:
-            await self._check_once()
+            was_down = bool(self.down)
+            try:
+                await self.probe()
+            except RightseatError as error:
+                self.down = error.message
+                if not was_down:
+                    log.warning("agent %r: %s", self.name, error.message)
+            else:
+                self.down = ""
+                if was_down:
+                    log.info("agent %r is there.", self.name)
             self._first_check_done.set()
             failures = failures + 1 if self.down else 0
             pause = compute_backoff(failures, MIN_RETRY_DELAY, MAX_RETRY_DELAY) if self.down else self._interval
@@ -84,19 +94,6 @@ class PeerSource(ABC):
             if self._check_requested.is_set() and self.down:
                 # The caller that marked it down has just tried.
                 await asyncio.sleep(MIN_RETRY_DELAY)
-
-    async def _check_once(self) -> None:
-        before = self.down
-        try:
-            await self.probe()
-        except RightseatError as error:
-            if not before:
-                log.warning("agent %r: %s", self.name, error.message)
-            self.down = error.message
-            return
-        self.down = ""
-        if before:
-            log.info("agent %r is there.", self.name)
 
 
 class PeerAgent:

@@ -24,20 +24,6 @@ from rightseat.types.turn import Turn
 END_NODE = "__end__"
 
 
-class StateSyncLine(Struct, frozen=True):
-    """`on_copilotkit_state_sync`. Its run_id is LangChain's and changes with each line."""
-
-    node_name: str | None = None
-    state: Any = None
-
-
-class InterruptLine(Struct, frozen=True):
-    """`on_interrupt` and `on_copilotkit_interrupt`."""
-
-    value: Any = None
-    data: Any = None
-
-
 class SerializedObject(Struct, frozen=True):
     kwargs: Raw
 
@@ -46,8 +32,6 @@ class SerializedChunk(Struct, frozen=True):
     chunk: SerializedObject
 
 
-_decode_state_sync = msgspec.json.Decoder(StateSyncLine).decode
-_decode_interrupt = msgspec.json.Decoder(InterruptLine).decode
 _decode_chunk = msgspec.json.Decoder(SerializedChunk).decode
 
 
@@ -78,28 +62,29 @@ class LangGraphLineMapper:
                 chunk = unwrap_serialized(wire.decode_json(event.data))
                 return self.mapper.on_updates(chunk.get("chunk") if isinstance(chunk, dict) else None)
             case "on_copilotkit_state_sync":
-                return self.on_state_sync(_decode_state_sync(line))
+                return self.on_state_sync(wire.decode_json(line))
             case "on_interrupt" | "on_copilotkit_interrupt":
-                self.on_interrupt(_decode_interrupt(line))
+                self.on_interrupt(wire.decode_json(line))
                 return ()
             case _:
                 return self.mapper.on_event(event)
 
-    def on_state_sync(self, sync: StateSyncLine) -> Iterable[Event]:
-        self.node = None if sync.node_name == END_NODE else sync.node_name
-        for message in list_state_messages(sync.state):
+    def on_state_sync(self, sync: dict[str, Any]) -> Iterable[Event]:
+        node, state = sync.get("node_name"), sync.get("state")
+        self.node = node if isinstance(node, str) and node != END_NODE else None
+        for message in list_state_messages(state):
             match message:
                 case {"actionExecutionId": str(call), "id": str(id)}:
                     self.result_message_ids[call] = id
-        return self.mapper.on_values(sync.state)
+        return self.mapper.on_values(state)
 
-    def on_interrupt(self, line: InterruptLine) -> None:
+    def on_interrupt(self, line: dict[str, Any]) -> None:
         """Add the interrupt in LangGraph's form. It has no id: only one can be open."""
-        value = decode_json_container(line.value)
-        if isinstance(line.data, dict):
-            items = [item for item in line.data.get("messages") or () if "arguments" in item]
+        value = decode_json_container(line.get("value"))
+        if isinstance(data := line.get("data"), dict):
+            items = [item for item in data.get("messages") or () if "arguments" in item]
             calls = [{"id": item.get("id"), "name": item.get("name"), "args": item["arguments"]} for item in items]
-            question = decode_json_container(line.data.get("value"))
+            question = decode_json_container(data.get("value"))
             value = {COPILOTKIT_VALUE: question, COPILOTKIT_MESSAGES: [{"tool_calls": calls}]}
         self.mapper.add_interrupts([{"id": "0", "value": value}])
 

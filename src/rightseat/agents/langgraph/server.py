@@ -175,14 +175,10 @@ class RemoteGraph:
         return {**body, **command}
 
     async def _cancel(self, thread: uuid.UUID, run: str, turn: Turn) -> None:
-        path = ("threads", str(thread), "runs")
+        path, query = ("threads", str(thread), "runs"), {"wait": "false", "action": "interrupt"}
         try:
-            runs = [run] if run else await self._list_active_runs(path, turn)
-            for run_id in runs:
-                query = {"wait": "false", "action": "interrupt"}
-                await self.client.request_json(
-                    "POST", (*path, run_id, "cancel"), turn=turn, query=query, missing_ok=True
-                )
+            for id in [run] if run else await self._list_active_runs(path, turn):
+                await self.client.request_json("POST", (*path, id, "cancel"), turn=turn, query=query, missing_ok=True)
         except RightseatError as error:
             # The server rejects cancelling a finished run.
             log.debug("a run of thread %s was not cancelled: %s", thread, error.message)
@@ -190,9 +186,8 @@ class RemoteGraph:
     async def _list_active_runs(self, path: tuple[str, ...], turn: Turn) -> list[str]:
         """List the thread's active runs, for a caller that left before it had the run's id."""
         response = await self.client.request_json("GET", path, turn=turn, query={"limit": "10"}, missing_ok=True)
-        return [
-            str(item.get("run_id")) for item in dict_items(response) if item.get("status") in ("pending", "running")
-        ]
+        active = [item for item in dict_items(response) if item.get("status") in ("pending", "running")]
+        return [str(item.get("run_id")) for item in active]
 
 
 class RunCursor(Struct):

@@ -62,7 +62,7 @@ class LangChainEvent(Struct, frozen=True):
     tags: list[str] = []
     metadata: LangGraphMetadata = LangGraphMetadata()
     data: Raw = Raw(b"null")
-    parent_ids: list[str] | None = field(default=None, name="parent_ids")
+    parent_ids: list[str] | None = None
 
     @property
     def is_node(self) -> bool:

@@ -121,7 +121,8 @@ class JsonCallEnvelope(Struct, frozen=True, kw_only=True):
         yield from reader.expect("{")
         while (name := (yield from _next_property(reader))) is not None:
             if name == CALLS:
-                yield from _parse_calls(reader)
+                is_single = (yield from reader.peek_char()) == "{"
+                yield from (read_call_object if is_single else read_call_list)(reader)
             elif name == RESULT:
                 reader.emit_text("\n\n" if after_thought else "")
                 plain = self.output_schema is None and (yield from reader.peek_char()) == '"'
@@ -161,12 +162,6 @@ def _next_property(reader: ModelTextReader) -> ParseSteps[str | None]:
         yield from reader.read_chars(1)
         return None
     return (yield from read_key(reader))
-
-
-def _parse_calls(reader: ModelTextReader) -> ParseSteps[None]:
-    """Read a list of calls, or a single one."""
-    is_single = (yield from reader.peek_char()) == "{"
-    yield from (read_call_object if is_single else read_call_list)(reader)
 
 
 def _discard(text: str) -> None:
