@@ -26,6 +26,33 @@ from msgspec import Struct
 
 from rightseat.config.secret import mask
 
+log = logging.getLogger(__name__)
+MAX_LINES, MAX_LINE_LENGTH = 100, 500
+READ_TIMEOUT = 300.0
+MAX_GARBAGE_LINES = 1000
+"""Consecutive lines that are not MCP messages, after which the connection is given up."""
+PARENT_GUARD = Path(__file__).with_name("exec_with_parent.py")
+
+# These libraries log each request with address and session; our own log has what matters.
+for name in ("httpx2", "mcp"):
+    logging.getLogger(name).setLevel(logging.WARNING)
+# The SDK logs a traceback for each line that is not a message, which could fill the disk.
+logging.getLogger("mcp.client.stdio").setLevel(logging.CRITICAL)
+
+# All errors of a connection, on either side; also TimeoutError (OSError) and pydantic's ValidationError (ValueError).
+FAULTS: tuple[type[Exception], ...] = (
+    OSError,
+    MCPError,
+    ValueError,
+    RuntimeError,
+    httpx2.HTTPError,
+    httpx2.InvalidURL,
+    anyio.BrokenResourceError,
+    anyio.ClosedResourceError,
+    anyio.EndOfStream,
+    ExceptionGroup,
+)
+
 ConfirmPolicy = Literal["dangerous", "writes", "all", "never"]
 
 # Environment variables that a child inherits; none of them is a secret.
@@ -53,10 +80,6 @@ class McpServerConfig(Struct, frozen=True, kw_only=True):
     @property
     def environment(self) -> dict[str, str]:
         return {name: os.environ[name] for name in INHERITED_VARIABLES if name in os.environ} | self.env
-
-
-log = logging.getLogger(__name__)
-MAX_LINES, MAX_LINE_LENGTH = 100, 500
 
 
 @contextmanager
@@ -99,33 +122,6 @@ def log_stderr(name: str) -> Iterator[TextIO]:
         loop.remove_reader(reading)
         read()
         os.close(reading)
-
-
-READ_TIMEOUT = 300.0
-MAX_GARBAGE_LINES = 1000
-"""Consecutive lines that are not MCP messages, after which the connection is given up."""
-PARENT_GUARD = Path(__file__).with_name("exec_with_parent.py")
-
-
-# These libraries log each request with address and session; our own log has what matters.
-for name in ("httpx2", "mcp"):
-    logging.getLogger(name).setLevel(logging.WARNING)
-# The SDK logs a traceback for each line that is not a message, which could fill the disk.
-logging.getLogger("mcp.client.stdio").setLevel(logging.CRITICAL)
-
-# All errors of a connection, on either side; also TimeoutError (OSError) and pydantic's ValidationError (ValueError).
-FAULTS: tuple[type[Exception], ...] = (
-    OSError,
-    MCPError,
-    ValueError,
-    RuntimeError,
-    httpx2.HTTPError,
-    httpx2.InvalidURL,
-    anyio.BrokenResourceError,
-    anyio.ClosedResourceError,
-    anyio.EndOfStream,
-    ExceptionGroup,
-)
 
 
 class MonitoredStream(ObjectReceiveStream[Any]):

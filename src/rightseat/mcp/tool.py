@@ -14,12 +14,29 @@ import mcp_types as types
 from msgspec.structs import asdict
 
 from rightseat.errors import CallerError, UpstreamError
-from rightseat.mcp.connect import ConfirmPolicy, McpServerConfig
+from rightseat.mcp.connect import ConfirmPolicy
 from rightseat.mcp.connection import CallProgress, FinalResult, McpConnection, RemoteToolCall, ServerQuestion
 from rightseat.types.events import Artifact, Custom, Event
 from rightseat.types.schema import get_validator
 from rightseat.types.text import estimate_tokens
 from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, Result, Tool, ToolContext, error_result, is_approved
+
+MAX_NAME_LENGTH, HASH_LENGTH = 64, 6
+INVALID_CHARS = re.compile(r"[^a-zA-Z0-9_-]+")
+CHARS_PER_TOKEN = 3
+"""Characters of a token at least."""
+MAX_DESCRIPTION, MAX_RESULT = 4000, 1 << 20
+"""Characters of a description and of a result at most; both are untrusted."""
+
+
+Effect = Literal["reads", "writes", "dangerous"]
+# Effects of calls that the user must confirm, by the server's `confirm` setting.
+CONFIRMED_EFFECTS: dict[ConfirmPolicy, tuple[Effect, ...]] = {
+    "all": ("reads", "writes", "dangerous"),
+    "writes": ("writes", "dangerous"),
+    "dangerous": ("dangerous",),
+    "never": (),
+}
 
 
 def convert_result(call: str, name: str, result: types.CallToolResult) -> tuple[list[Artifact], Result]:
@@ -89,23 +106,6 @@ def make_elicit_result(ask: Ask, value: Any) -> types.ElicitResult:
     return types.ElicitResult(action="accept", content=value if isinstance(value, dict) else {})
 
 
-MAX_NAME_LENGTH, HASH_LENGTH = 64, 6
-INVALID_CHARS = re.compile(r"[^a-zA-Z0-9_-]+")
-CHARS_PER_TOKEN = 3
-"""Characters of a token at least."""
-MAX_DESCRIPTION, MAX_RESULT = 4000, 1 << 20
-"""Characters of a description and of a result at most; both are untrusted."""
-
-
-Effect = Literal["reads", "writes", "dangerous"]
-CONFIRMED_EFFECTS: dict[ConfirmPolicy, tuple[Effect, ...]] = {
-    "all": ("reads", "writes", "dangerous"),
-    "writes": ("writes", "dangerous"),
-    "dangerous": ("dangerous",),
-    "never": (),
-}
-
-
 def make_tool_name(server: str, tool: str, taken: Container[str]) -> str:
     """Make the tool's name for the model: valid and short enough for every upstream, and not in `taken`."""
     name = f"{INVALID_CHARS.sub('_', server)}__{INVALID_CHARS.sub('_', tool)}"
@@ -114,11 +114,6 @@ def make_tool_name(server: str, tool: str, taken: Container[str]) -> str:
         return name
     suffix = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:HASH_LENGTH]
     return f"{name[: MAX_NAME_LENGTH - HASH_LENGTH - 1]}_{suffix}"
-
-
-def needs_confirmation(server: McpServerConfig, tool: types.Tool) -> bool:
-    """Whether the user must confirm a call, by the server's `confirm` setting and the tool's annotations."""
-    return get_effect(tool) in CONFIRMED_EFFECTS[server.confirm]
 
 
 def get_effect(tool: types.Tool) -> Effect:
@@ -160,7 +155,7 @@ def make_tool(connection: McpConnection, tool: types.Tool, name: str) -> Tool:
         (tool.description or tool.title or tool.name)[:MAX_DESCRIPTION],
         {"type": "object", **tool.input_schema},
         call,
-        confirm=needs_confirmation(connection.server, tool),
+        confirm=get_effect(tool) in CONFIRMED_EFFECTS[connection.server.confirm],
         timeout=connection.server.timeout,
         effect=get_effect(tool),
         untrusted=True,

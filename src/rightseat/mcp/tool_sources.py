@@ -22,6 +22,13 @@ from rightseat.types.tools import Tool, Toolset
 from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
+REQUEST_KEYS = ("mcpServers", "mcpEndpoints")
+MAX_CONNECTIONS = 32
+"""Connections that are kept open at most."""
+IDLE_TIMEOUT = 300.0
+"""Seconds after which an unused connection is closed."""
+CONNECT_TIMEOUT = 10.0
+ConnectionKey = tuple[str, str, str]
 MAX_SHOWN_TOOLS = 128
 """MCP tools that one turn is offered at most; the rest is left out with a log line."""
 START_TIMEOUT = 5.0
@@ -137,15 +144,6 @@ class McpToolSource(Toolset):
         }
         described = [all_tools[name] for name in names if name in all_tools]
         return hashlib.sha256(msgspec.json.encode(described)).hexdigest()[:16] if described else ""
-
-
-REQUEST_KEYS = ("mcpServers", "mcpEndpoints")
-MAX_CONNECTIONS = 32
-"""Connections that are kept open at most."""
-IDLE_TIMEOUT = 300.0
-"""Seconds after which an unused connection is closed."""
-CONNECT_TIMEOUT = 10.0
-ConnectionKey = tuple[str, str, str]
 
 
 class RequestMcpToolSource(McpToolSource):

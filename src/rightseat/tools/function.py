@@ -21,6 +21,9 @@ from rightseat.types.streams import closing
 from rightseat.types.tools import AskSignal, Pause, Result, Tool, ToolContext, ToolHandler, error_result
 
 _PARAM_SECTION = r"(?:Args|Arguments|Parameters):\s*$"
+Function = Callable[..., Any]
+TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+MAX_ABANDONED = 16
 _VALUE_KEYS = ("default", "examples", "example", "const", "enum")
 
 
@@ -99,9 +102,6 @@ def strip_titles(schema: Any) -> Any:
     return stripped
 
 
-MAX_ABANDONED = 16
-
-
 class ToolThreadsExhausted(RightseatError):
     code = "threads_exhausted"
 
@@ -157,9 +157,7 @@ class ToolThreadRunner:
             future.set_exception(error)
 
 
-TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _thread_runner = ToolThreadRunner()
-Function = Callable[..., Any]
 
 
 @overload

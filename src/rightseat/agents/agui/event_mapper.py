@@ -27,6 +27,11 @@ from rightseat.types.events import (
 )
 from rightseat.types.turn import Turn
 
+AGUIEvent = dict[str, Any]
+# Event types that do not end a chunked message.
+_NON_CLOSING_TYPES = ("RAW", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "REASONING_ENCRYPTED_VALUE")
+_DEFAULT_REASONING_ID = "reasoning"
+_EMIT_EVENTS = ("copilotkit_manually_emit_message", "copilotkit_manually_emit_tool_call")
 _USAGE_KEYS = ("inputTokens", "outputTokens", "cachedInputTokens")
 
 
@@ -113,14 +118,6 @@ class StatePrediction:
             return []
         self.has_state = True
         return [StateSnapshot({})]
-
-
-AGUIEvent = dict[str, Any]
-
-# Event types that do not end a chunked message.
-_NON_CLOSING_TYPES = ("RAW", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "REASONING_ENCRYPTED_VALUE")
-_DEFAULT_REASONING_ID = "reasoning"
-_EMIT_EVENTS = ("copilotkit_manually_emit_message", "copilotkit_manually_emit_tool_call")
 
 
 class AGUIEventMapper:

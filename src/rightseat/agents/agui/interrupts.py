@@ -38,6 +38,11 @@ CANCELLED = {"cancelled": True}
 # Keys of an interrupt's value that may hold the question.
 _TEXT_KEYS = ("message", "question", "prompt", "text", "title")
 _APPROVAL_REASONS = ("confirmation", "tool_call", "approval", "confirm")
+_OWNER_BYTES = 8
+# How many open interrupts (with their history), answered ones and tool results are remembered.
+_MAX_OPEN = 200
+_MAX_ANSWERED = 5000
+GONE = "This question was answered before, or it has expired. Please ask again."
 
 
 class AGUIInterruptId(Struct, frozen=True):
@@ -126,9 +131,6 @@ def decode_payload(answer: InterruptAnswer) -> Any:
     return decode_answer(answer) if answer.payload is None else answer.payload
 
 
-_OWNER_BYTES = 8
-
-
 def make_peer_thread_id(owner: Owner, thread: str) -> uuid.UUID:
     """Return the id of a thread that a peer sees, distinct for each owner: the peer stores conversations by it."""
     digest = _digest("owner", owner.name) + _digest("thread", owner.name, thread)
@@ -142,12 +144,6 @@ def is_owned_by(thread: uuid.UUID, owner: Owner) -> bool:
 def _digest(*parts: str) -> bytes:
     text = "\n".join(f"{len(part)}:{part}" for part in parts)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:_OWNER_BYTES]
-
-
-# How many open interrupts (with their history), answered ones and tool results are remembered.
-_MAX_OPEN = 200
-_MAX_ANSWERED = 5000
-GONE = "This question was answered before, or it has expired. Please ask again."
 
 
 class PeerThreads:

@@ -25,6 +25,11 @@ from rightseat.types.streams import closing
 from rightseat.types.turn import InterruptAnswer, Owner, Turn, check_agent_depth
 
 FlatMessage = dict[str, Any]
+# One line may hold the whole state of an agent with all its messages.
+LINE_LIMIT = 32 << 20
+# How many threads' stopped nodes are remembered.
+_MAX_STOPPED_NODES = 1000
+LineMapper = LangGraphLineMapper | RuntimeLineMapper
 
 
 def build_execute_body(name: str, turn: Turn, thread: uuid.UUID, ids: list[str], node: str | None) -> dict[str, Any]:
@@ -86,15 +91,6 @@ def parse_state_messages(items: Any) -> tuple[Message, ...]:
             case {"id": str(id), "actionExecutionId": str(call_id), "result": result}:
                 messages.append(text_message("tool", to_text(result), call_id=call_id, id=id))
     return tuple(messages)
-
-
-# One line may hold the whole state of an agent with all its messages.
-LINE_LIMIT = 32 << 20
-# How many threads' stopped nodes are remembered.
-_MAX_STOPPED_NODES = 1000
-
-
-LineMapper = LangGraphLineMapper | RuntimeLineMapper
 
 
 class CopilotKitAgent(PeerAgent):

@@ -99,11 +99,14 @@ class GraphAgent:
             await graph.create_thread(thread, turn)
         if run_request.update is not None:
             await graph.update_state(thread, run_request, turn)
+        # Messages of the thread and posted ones are not emitted again.
+        known_ids = {message.id for message in turn.messages if message.id}
+        known_ids |= {str(item["id"]) for item in state.messages if item.get("id")} if state else set()
         open_calls = find_open_calls(state, run_request) if state else ()
         mapper = LangGraphEventMapper(
             graph.errors,
             thread,
-            ModelOutputs((tool.name for tool in turn.tools), collect_known_ids(state, turn), open_calls),
+            ModelOutputs((tool.name for tool in turn.tools), known_ids, open_calls),
             GraphStateTracker(schema.outputs, stream_subgraphs=graph.stream_subgraphs),
             asks_in_chat=turn.shows_interrupts,
             is_delegated=turn.depth > 0,
@@ -151,9 +154,3 @@ class GraphAgent:
             if parsed and parsed[0] != own and await graph.is_thread_owner(parsed[0], turn):
                 return parsed[0]
         return own
-
-
-def collect_known_ids(state: GraphThreadState | None, turn: Turn) -> set[str]:
-    """Return the ids of messages that are not emitted: the thread's and the posted ones."""
-    stored = {str(item["id"]) for item in state.messages if item.get("id")} if state else set()
-    return stored | {message.id for message in turn.messages if message.id}

@@ -30,6 +30,10 @@ from rightseat.types.events import (
 _CONTENT_KEY = b'"content":'
 _decode_string = msgspec.json.Decoder(str).decode
 _encode = msgspec.json.encode
+INTERRUPT_KEY = "__interrupt__"
+# Messages have their own events; the other keys are the client's own input.
+HIDDEN_KEYS = frozenset(("messages", "copilotkit", "tools", "ag-ui", INTERRUPT_KEY))
+_NEVER_EMITTED = object()
 
 
 class LangGraphDeltaFastPath:
@@ -67,11 +71,6 @@ class LangGraphDeltaFastPath:
             return None
         output.text_parts.append(word)
         return [TextDelta(self._text, word)] if word else []
-
-
-# Messages have their own events; the other keys are the client's own input.
-HIDDEN_KEYS = frozenset(("messages", "copilotkit", "tools", "ag-ui", "__interrupt__"))
-_NEVER_EMITTED = object()
 
 
 class GraphStateTracker:
@@ -147,9 +146,6 @@ class GraphStateTracker:
         yield from self.end_steps()
         for run in list(self.running_steps):
             yield StepEnd(self.running_steps.pop(run))
-
-
-INTERRUPT_KEY = "__interrupt__"
 
 
 class LangGraphEventMapper:

@@ -27,6 +27,8 @@ from rightseat.types.turn import Turn
 
 _ROLES: dict[str, Role] = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
 _TYPES = {"user": "human", "assistant": "ai", "tool": "tool"}
+# With these keys a client could select another thread, user or checkpoint.
+_RESERVED_PREFIXES = ("thread_id", "run_id", "user_id", "graph_id", "assistant_id", "checkpoint", "langgraph_", "__")
 LangChainMessage = dict[str, Any]
 
 
@@ -133,10 +135,6 @@ def build_removals(posted: Sequence[Message], stored: list[LangChainMessage], ha
 def make_message_key(item: LangChainMessage) -> tuple[Any, str]:
     """Return the identity of a stored message: its id and, for a user message (editable), its text."""
     return item.get("id"), join_content_text(item.get("content")) if item.get("type") == "human" else ""
-
-
-# With these keys a client could select another thread, user or checkpoint.
-_RESERVED_PREFIXES = ("thread_id", "run_id", "user_id", "graph_id", "assistant_id", "checkpoint", "langgraph_", "__")
 
 
 class GraphSchema(Struct, frozen=True):

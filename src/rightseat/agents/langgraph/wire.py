@@ -12,6 +12,8 @@ from rightseat.agents._peer.json_text import dict_items
 
 STEP_TAG_PREFIX = "graph:step"
 SILENT_TAGS = ("langsmith:nostream", "nostream")
+# One event may hold the whole state of a graph with all its messages.
+EVENT_SIZE_LIMIT = 32 << 20
 
 
 class LangGraphMetadata(Struct, frozen=True):
@@ -116,10 +118,6 @@ def extract_block_reasoning(block: Any) -> str:
             return "".join(part["text"] for part in parts if isinstance(part, dict) and "text" in part)
         case _:
             return ""
-
-
-# One event may hold the whole state of a graph with all its messages.
-EVENT_SIZE_LIMIT = 32 << 20
 
 
 class ServerSentEvent(NamedTuple):

@@ -27,6 +27,11 @@ T = TypeVar("T")
 ParseSteps = Generator[None, None, T]
 Emit = Callable[[str], None]
 SPACE = " \t\r\n"
+_STRING = re.compile(r'["\\]')
+_NESTED = re.compile(r'["{}\[\]]')
+_BARE_END = re.compile(r"[,\]}\s]")
+_HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class TextFormatError(Exception):
@@ -221,13 +226,6 @@ def _marker_prefixes(markers: tuple[str, ...]) -> tuple[int, frozenset[str]]:
     """Return the longest prefix length and all proper prefixes of the markers; needed for every chunk."""
     prefixes = {marker[:size] for marker in markers for size in range(1, len(marker))}
     return max(map(len, prefixes), default=0), frozenset(prefixes)
-
-
-_STRING = re.compile(r'["\\]')
-_NESTED = re.compile(r'["{}\[\]]')
-_BARE_END = re.compile(r"[,\]}\s]")
-_HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def copy_value(reader: ModelTextReader, emit: Emit) -> ParseSteps[None]:

@@ -23,6 +23,30 @@ from msgspec import Struct
 
 from rightseat.types.model import ToolSpec
 
+MAX_TOOL_CHARS = 20_000
+MAX_COMMENT_CHARS = 2_000
+MAX_LITERAL_CHARS = 500
+MAX_OPTIONS = 100
+MAX_DEPTH = 16
+INDENT = 4
+
+_TYPE_NAMES = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
+
+_IDENTIFIER = re.compile(r"[^\W\d][\w$]*")
+_TOOL_IDENTIFIER = re.compile(r"[^\W\d][\w$.:/-]*")
+
+# JSON keeps some of these unescaped, but models may read them as line ends.
+_CONTROL_CHARS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+_COMMENT_KEYS = (
+    ("default", "Default"),
+    ("format", "Format"),
+    ("minimum", "Minimum"),
+    ("maximum", "Maximum"),
+    ("minLength", "Minimum length"),
+    ("maxLength", "Maximum length"),
+)
+
 
 def iter_refs(schema: Any) -> Iterator[str]:
     """Yield every `$ref` of the schema, with repetitions. No recursion: it may be nested deeply."""
@@ -51,31 +75,6 @@ def resolve_ref(root: Any, pointer: str) -> Any:
         else:
             return None
     return value
-
-
-MAX_TOOL_CHARS = 20_000
-MAX_COMMENT_CHARS = 2_000
-MAX_LITERAL_CHARS = 500
-MAX_OPTIONS = 100
-MAX_DEPTH = 16
-INDENT = 4
-
-_TYPE_NAMES = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
-
-_IDENTIFIER = re.compile(r"[^\W\d][\w$]*")
-_TOOL_IDENTIFIER = re.compile(r"[^\W\d][\w$.:/-]*")
-
-# JSON keeps some of these unescaped, but models may read them as line ends.
-_CONTROL_CHARS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-
-_COMMENT_KEYS = (
-    ("default", "Default"),
-    ("format", "Format"),
-    ("minimum", "Minimum"),
-    ("maximum", "Maximum"),
-    ("minLength", "Minimum length"),
-    ("maxLength", "Maximum length"),
-)
 
 
 def render_signatures(tools: Sequence[ToolSpec]) -> str:
