@@ -176,8 +176,7 @@ async def check_origins(client: ProbeClient, path: str, configured: Iterable[str
     for origin in dict.fromkeys((LOCAL_ORIGIN, *(origin.rstrip("/") for origin in configured))):
         what = f"page at {urlsplit(origin).netloc}"
         try:
-            reply = await send_preflight(client, path, origin)
-            get_reply = await client.send("GET", "/health", headers={"Origin": origin}, anonymous=True)
+            reply, get_reply = await call_from_page(client, path, origin)
         except Unreachable as error:
             yield broken(what, str(error), PROXY_FIX)
             continue
@@ -192,14 +191,16 @@ async def check_origins(client: ProbeClient, path: str, configured: Iterable[str
     yield await check_foreign_origin(client, path)
 
 
-async def send_preflight(client: ProbeClient, path: str, origin: str) -> ProbeReply:
+async def call_from_page(client: ProbeClient, path: str, origin: str) -> tuple[ProbeReply, ProbeReply]:
+    """Return the replies to a preflight and to a GET that a page of this origin would send."""
     headers = {
         "Origin": origin,
         "Access-Control-Request-Method": "POST",
         "Access-Control-Request-Headers": REQUESTED_HEADERS,
         "Access-Control-Request-Private-Network": "true",
     }
-    return await client.send("OPTIONS", path, headers=headers, anonymous=True)
+    preflight_reply = await client.send("OPTIONS", path, headers=headers, anonymous=True)
+    return preflight_reply, await client.send("GET", "/health", headers={"Origin": origin}, anonymous=True)
 
 
 def find_preflight_problem(reply: ProbeReply, origin: str) -> str | None:
@@ -227,11 +228,10 @@ def check_private_network(what: str, reply: ProbeReply) -> CheckResult:
 async def check_foreign_origin(client: ProbeClient, path: str) -> CheckResult:
     what = "page of an unknown origin"
     try:
-        preflight_reply = await send_preflight(client, path, FOREIGN_ORIGIN)
-        get_reply = await client.send("GET", "/health", headers={"Origin": FOREIGN_ORIGIN}, anonymous=True)
+        replies = await call_from_page(client, path, FOREIGN_ORIGIN)
     except Unreachable as error:
         return broken(what, str(error), PROXY_FIX)
-    for reply in (preflight_reply, get_reply):
+    for reply in replies:
         if "access-control-allow-origin" in reply.headers or reply.status < 400:
             fix = "configure the proxy not to answer OPTIONS and not to add access-control headers"
             return broken(what, "any page on the web may call this server", fix)

@@ -26,21 +26,20 @@ class Authenticator:
     """Accepts a named key, a JWT or a trusted proxy's user header; without any, everyone is `local`."""
 
     def __init__(self, settings: AuthSettings | None = None, verify_token: VerifyToken | None = None) -> None:
-        keys = settings.keys if settings else {}
+        settings = settings or AuthSettings()
         # Digests have one length, so comparing takes constant time.
-        self.keys = {hashlib.sha256(key.reveal().encode()).digest(): name for name, key in keys.items()}
-        self.proxy_header = settings.proxy_header.lower() if settings else ""
-        self.proxy_addresses = frozenset(settings.proxy_addresses) if settings else frozenset()
+        self.keys = {hashlib.sha256(key.reveal().encode()).digest(): name for name, key in settings.keys.items()}
+        self.proxy_header = settings.proxy_header.lower()
+        self.proxy_addresses = frozenset(settings.proxy_addresses)
         self.verify_token = verify_token
         self.required = bool(self.keys or self.proxy_header or verify_token)
 
     async def __call__(self, headers: Mapping[str, str], client: str | None) -> Owner:
         if not self.required:
             return LOCAL_OWNER
-        if self.proxy_header and client in self.proxy_addresses:
-            name = headers.get(self.proxy_header, "").strip()
-            if name:
-                return Owner(f"proxy:{name}")
+        name = headers.get(self.proxy_header, "").strip() if client in self.proxy_addresses else ""
+        if self.proxy_header and name:
+            return Owner(f"proxy:{name}")
         credentials = {parse_credential(headers.get(name, "")) for name in CREDENTIAL_HEADERS} - {""}
         if not credentials:
             raise Unauthorized(f"This server needs a key. {KEY_HINT}")

@@ -143,10 +143,8 @@ class Request(Struct, frozen=True, kw_only=True):
     body: bytes
     owner: Owner
     id: str
-    base: str = ""
-    """This server's URL as the client sees it, without a trailing slash."""
-    introspection: bool = False
-    """Whether GraphQL introspection is allowed."""
+    base: str = ""  # this server's URL as the client sees it, without a trailing slash
+    introspection: bool = False  # whether GraphQL introspection is allowed
     graphql: GraphQLLimits = GraphQLLimits()
     forward: Callable[[Mapping[str, str]], dict[str, str]] = lambda headers: {}
     """Selects the headers that agents and tools may see."""
@@ -173,15 +171,11 @@ class Route:
     path: str
     handler: Callable[[Request, Host], Reply]
     public: bool = False
-    browser_only: bool = False
-    """Only for browser navigation; other clients get the next route of the same path."""
-    body_type: type[Struct] | None = None
-    """The request body, for the OpenAPI document."""
+    browser_only: bool = False  # only for browser navigation; other clients get the next route of the same path
+    body_type: type[Struct] | None = None  # the request body, for the OpenAPI document
     summary: str = ""
     returns_204: bool = False
-    """Answers 204."""
-    returns_202: bool = False
-    """May answer 202, where the request needs no response."""
+    returns_202: bool = False  # may answer 202, where the request needs no response
 
 
 def compile_path(path: str) -> re.Pattern[str]:
@@ -202,10 +196,8 @@ class Probe:
     path: str
     check: Callable[[int, Mapping[str, str], bytes], str | None]
     body: bytes = b""
-    public: bool = False
-    """The route needs no key."""
-    optional: bool = False
-    """404 is no failure: a server may lack this route."""
+    public: bool = False  # the route needs no key
+    optional: bool = False  # 404 is no failure: a server may lack this route
 
 
 def describe_error(status: int, body: bytes, protocol: str, *path: str) -> str:
@@ -243,8 +235,7 @@ class Door:
     probes: tuple[Probe, ...] = ()
     format_error_for: Callable[[RightseatError, dict[str, str]], Reply] | None = None
     """As `format_error`, where the format depends on the request's headers."""
-    origins: tuple[str, ...] = ()
-    """Origins of the door's own clients, allowed besides [server] cors."""
+    origins: tuple[str, ...] = ()  # origins of the door's own clients, allowed besides [server] cors
 
 
 async def make_reply(

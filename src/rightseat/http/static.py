@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from msgspec import Struct
@@ -44,6 +44,7 @@ class StaticFile(Struct, frozen=True):
     etag: str
 
 
+@cache
 def read_file(path: Path) -> StaticFile:
     data = path.read_bytes()
     tag = f'"{hashlib.sha256(data).hexdigest()[:20]}"'
@@ -56,7 +57,6 @@ class StaticFiles:
 
     def __init__(self, folders: Mapping[str, Path]) -> None:
         self.folders = folders
-        self.cache: dict[str, StaticFile] = {}
 
     @cached_property
     def paths(self) -> dict[str, Path]:
@@ -65,9 +65,7 @@ class StaticFiles:
         return {before + path.name: path for before, path in files if path.suffix in CONTENT_TYPES}
 
     def find_file(self, name: str) -> StaticFile | None:
-        if name not in self.cache and name in self.paths:
-            self.cache[name] = read_file(self.paths[name])
-        return self.cache.get(name)
+        return read_file(self.paths[name]) if name in self.paths else None
 
     def make_file_reply(self, name: str, request: Request) -> Reply:
         file = self.find_file(name)

@@ -49,22 +49,14 @@ _WITH_RETRY_AFTER = (UpstreamBusy, UpstreamOverloaded, UpstreamError)
 class UpstreamErrors:
     """The errors of one server. Their messages are ours: what the server says goes to the debug log only."""
 
-    server: str
-    """Subject of the messages."""
-    address: str
-    """The option that holds the server's address."""
-    key: str
-    """What to check where our key is refused."""
-    unreachable: str
-    """What to check where no connection is made."""
-    invalid: str
-    """What to check where the response cannot be read."""
-    unknown: str
-    """What HTTP 404 means."""
-    rejected: str
-    """What to check where a request is rejected."""
-    statuses: ClassVar[StatusTable] = {}
-    """Statuses with a meaning of their own."""
+    server: str  # subject of the messages
+    address: str  # the option that holds the server's address
+    key: str  # what to check where our key is refused
+    unreachable: str  # what to check where no connection is made
+    invalid: str  # what to check where the response cannot be read
+    unknown: str  # what HTTP 404 means
+    rejected: str  # what to check where a request is rejected
+    statuses: ClassVar[StatusTable] = {}  # statuses with a meaning of their own
 
     def connection_refused(self) -> RightseatError:
         return UpstreamRefused(f"{self.server} cannot be reached: {self.unreachable}.")

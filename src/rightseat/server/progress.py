@@ -58,7 +58,16 @@ def show_download(label: str, out: TextIO | None = None) -> Iterator[ReportProgr
     out = out or sys.stderr
     if not out.isatty():
         print(f"Fetching {label} …", file=out, flush=True)
-        yield _PlainProgress(out)
+        reported = 0
+
+        def report(here: int, total: int) -> None:
+            nonlocal reported
+            part = here * _PROGRESS_LINES // max(1, total)
+            if part > reported:
+                reported = part
+                print(f"  {here / 1e6:.0f} of {total / 1e6:.0f} MB", file=out, flush=True)
+
+        yield report
         return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
@@ -69,15 +78,3 @@ def show_download(label: str, out: TextIO | None = None) -> Iterator[ReportProgr
         # The bar pulses until the total is known.
         bar = bars.add_task(f"Fetching {label}", total=None)
         yield lambda here, total: bars.update(bar, completed=here, total=total)
-
-
-class _PlainProgress:
-    def __init__(self, out: TextIO) -> None:
-        self.out = out
-        self.reported = 0
-
-    def __call__(self, here: int, total: int) -> None:
-        part = here * _PROGRESS_LINES // max(1, total)
-        if part > self.reported:
-            self.reported = part
-            print(f"  {here / 1e6:.0f} of {total / 1e6:.0f} MB", file=self.out, flush=True)

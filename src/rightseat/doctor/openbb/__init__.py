@@ -2,6 +2,6 @@
 
 The simulation sends, accepts and drops what the client does, in its current form and that of 2024. What the
 client would refuse, lose or request endlessly is broken; what it ignores or warns about is only reported.
-examine.py runs all checks. agents.py checks agents.json; answers.py checks the answers; events.py validates
-their events. simulated_client.py builds requests and keeps the chat.
+examine.py runs all checks. agents.py checks agents.json; events.py validates the events of answers.
+simulated_client.py builds requests and keeps the chat.
 """

@@ -80,8 +80,8 @@ def check_agents(agents: Any, base: str, *, old: bool) -> Iterator[Fault]:
         yield Fault("it names no agent", 'answer {"ID": {"name": …, "description": …, "endpoints": {…}}}')
         return
     for id, entry in agents.items():
-        faults = list(check_entry(entry, base, old=old))
-        yield from (Fault(f"{id}: {fault.why}", fault.fix, fault.enforced) for fault in faults)
+        for fault in check_entry(entry, base, old=old):
+            yield Fault(f"{id}: {fault.why}", fault.fix, fault.enforced)
     names = [entry.get("name") for entry in agents.values() if isinstance(entry, dict)]
     if len({str(name) for name in names}) < len(names):
         yield Fault("two agents have one name", "give each a name of its own")

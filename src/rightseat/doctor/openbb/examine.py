@@ -1,29 +1,135 @@
-"""Run all checks in the order in which the client would send its requests: agent files, CORS preflights, answers."""
+"""Run all checks in the order in which the client would send its requests: agent files, CORS preflights, answers to
+plain questions and to questions about a widget, for both client versions."""
 
 from __future__ import annotations
 
 import contextlib
 import ipaddress
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from rightseat.doctor import running_server
 from rightseat.doctor.client import ProbeClient, ProbeReply, Unreachable
-from rightseat.doctor.openbb import answers
 from rightseat.doctor.openbb.agents import ExaminedAgent, check_agents, choose_agent
+from rightseat.doctor.openbb.events import (
+    CALL_EVENT,
+    CHUNK_EVENT,
+    EXTRA_STATE_FIX,
+    MISSING_EXTRA_STATE,
+    STATUS_EVENT,
+    ReceivedEvent,
+    check_events,
+    parse_stream,
+)
 from rightseat.doctor.openbb.simulated_client import (
     CORS_FIX,
     PAGE_ORIGIN,
+    PLAIN_QUESTION,
+    WIDGET_QUESTION,
     OpenBBPage,
+    SimulatedChat,
     allows_origin,
     check_readable,
+    find_unknown_widgets,
+    make_current_fields,
+    make_human_message,
+    make_legacy_fields,
+    make_loose_request,
     make_vote,
 )
 from rightseat.doctor.result import CheckResult, Fault, broken, chain, good, report_faults, skipped
 from rightseat.doctor.running_server import split_header
 from rightseat.http.security import is_loopback
 from rightseat.types.streams import closing
+
+AGENTS_FILE, COPILOTS_FILE = "agents.json", "copilots.json"
+
+MISSING_FILE_NOTES = {
+    AGENTS_FILE: "today's client takes the other file",
+    COPILOTS_FILE: "the client of 2024 finds nobody",
+}
+
+HEADER_FIX = "give the header that the dialog would send: --header 'X-API-KEY: …'"
+
+
+async def examine(url: str, headers: Mapping[str, str]) -> AsyncIterator[CheckResult]:
+    base = url.rstrip("/")
+    for name in (AGENTS_FILE, COPILOTS_FILE):
+        base = base.removesuffix(f"/{name}")
+    with contextlib.closing(ProbeClient("")) as client:
+        caller = OpenBBPage(client, headers)
+        agents: dict[str, ExaminedAgent] = {}
+        async with closing(chain(check_files(caller, base, agents), check_answers(caller, agents))) as results:
+            async for line in results:
+                yield line
+
+
+async def check_answers(caller: OpenBBPage, agents: Mapping[str, ExaminedAgent]) -> AsyncIterator[CheckResult]:
+    if not agents:
+        yield skipped("openbb: questions", "nobody to ask", "put the file of agents right first")
+        return
+    current = agents.get(AGENTS_FILE) or agents[COPILOTS_FILE]
+    legacy = agents.get(COPILOTS_FILE) or current
+    checks = chain(
+        check_preflights(caller, current.query),
+        check_plain_question(caller, current.query, old=False),
+        check_plain_question(caller, legacy.query, old=True),
+        check_widget_question(caller, current.query, old=False),
+        check_widget_question(caller, legacy.query, old=True),
+        check_tolerance(caller, current.query),
+        check_feedback(caller, current),
+    )
+    async with closing(checks):
+        async for line in checks:
+            yield line
+
+
+async def check_files(caller: OpenBBPage, base: str, agents: dict[str, ExaminedAgent]) -> AsyncIterator[CheckResult]:
+    """Check both agent files: the current client falls back to copilots.json, that of 2024 reads only it."""
+    try:
+        replies = {name: await caller.get(f"{base}/{name}") for name in (AGENTS_FILE, COPILOTS_FILE)}
+    except Unreachable as error:
+        yield broken("openbb: agents", f"{base}: {error}", "start the server, or correct the URL")
+        return
+    available = [name for name, reply in replies.items() if reply.status == 200]
+    for name, reply in replies.items():
+        what = f"openbb: {name}"
+        if available and name not in available:
+            yield skipped(what, f"HTTP {reply.status}: {MISSING_FILE_NOTES[name]}")
+        else:
+            for line in report_faults(what, check_file(reply, base, name, agents), f"at {base}/{name}"):
+                yield line
+    if caller.headers and AGENTS_FILE in available:
+        yield await check_header_required(caller, f"{base}/{AGENTS_FILE}")
+
+
+def check_file(reply: ProbeReply, base: str, name: str, agents: dict[str, ExaminedAgent]) -> list[Fault]:
+    if reply.status in (401, 403):
+        return [Fault(f"HTTP {reply.status}", HEADER_FIX)]
+    if reply.status != 200:
+        return [Fault(f"HTTP {reply.status}", f"serve GET /{name}")]
+    try:
+        data: Any = json.loads(reply.body)
+    except (ValueError, RecursionError):
+        return [Fault("it is no JSON", "answer with a JSON object")]
+    if agent := choose_agent(data, base):
+        agents[name] = agent
+    return [*check_readable(reply), *check_agents(data, base, old=name == COPILOTS_FILE)]
+
+
+async def check_header_required(caller: OpenBBPage, url: str) -> CheckResult:
+    what = "openbb: headers"
+    try:
+        reply = await OpenBBPage(caller.client, {}).get(url)
+    except Unreachable as error:
+        return broken(what, str(error), "answer requests without headers too")
+    names = ", ".join(caller.headers)
+    if reply.status == 200:
+        return skipped(what, f"the file of agents can be read without {names} too")
+    return good(what, f"HTTP {reply.status} without {names}")
+
 
 OTHER_ORIGINS = ("https://pro.openbb.dev", "http://localhost", "http://localhost:1420", "http://localhost:5050")
 
@@ -77,91 +183,118 @@ def is_private_host(host: str) -> bool:
         return False
 
 
-AGENTS_FILE, COPILOTS_FILE = "agents.json", "copilots.json"
-
-MISSING_FILE_NOTES = {
-    AGENTS_FILE: "today's client takes the other file",
-    COPILOTS_FILE: "the client of 2024 finds nobody",
-}
-
-HEADER_FIX = "give the header that the dialog would send: --header 'X-API-KEY: …'"
+MAX_ROUND_TRIPS = 6
+MIN_STREAM_EVENTS = 4
+"""Answers with fewer events are too short to judge streaming."""
+ERROR_STREAM_FIX = (
+    "answer 200 with a stream that says it in words: of anything else the person sees only that it failed"
+)
 
 
-async def examine(url: str, headers: Mapping[str, str]) -> AsyncIterator[CheckResult]:
-    base = url.rstrip("/")
-    for name in (AGENTS_FILE, COPILOTS_FILE):
-        base = base.removesuffix(f"/{name}")
-    with contextlib.closing(ProbeClient("")) as client:
-        caller = OpenBBPage(client, headers)
-        agents: dict[str, ExaminedAgent] = {}
-        async with closing(chain(check_files(caller, base, agents), check_answers(caller, agents))) as results:
-            async for line in results:
-                yield line
+def format_era(*, old: bool) -> str:
+    return "openbb 2024" if old else "openbb today"
 
 
-async def check_files(caller: OpenBBPage, base: str, agents: dict[str, ExaminedAgent]) -> AsyncIterator[CheckResult]:
-    """Check both agent files: the current client falls back to copilots.json, that of 2024 reads only it."""
-    try:
-        replies = {name: await caller.get(f"{base}/{name}") for name in (AGENTS_FILE, COPILOTS_FILE)}
-    except Unreachable as error:
-        yield broken("openbb: agents", f"{base}: {error}", "start the server, or correct the URL")
-        return
-    available = [name for name, reply in replies.items() if reply.status == 200]
-    for name, reply in replies.items():
-        what = f"openbb: {name}"
-        if available and name not in available:
-            yield skipped(what, f"HTTP {reply.status}: {MISSING_FILE_NOTES[name]}")
-        else:
-            for line in report_faults(what, check_file(reply, base, name, agents), f"at {base}/{name}"):
-                yield line
-    if caller.headers and AGENTS_FILE in available:
-        yield await check_header_required(caller, f"{base}/{AGENTS_FILE}")
-
-
-def check_file(reply: ProbeReply, base: str, name: str, agents: dict[str, ExaminedAgent]) -> list[Fault]:
-    if reply.status in (401, 403):
-        return [Fault(f"HTTP {reply.status}", HEADER_FIX)]
+def check_reply(reply: ProbeReply, *, old: bool) -> tuple[list[ReceivedEvent], list[Fault]]:
+    """Return the events of an answer and all its faults."""
+    read_faults = list(check_readable(reply))
     if reply.status != 200:
-        return [Fault(f"HTTP {reply.status}", f"serve GET /{name}")]
-    try:
-        data: Any = json.loads(reply.body)
-    except (ValueError, RecursionError):
-        return [Fault("it is no JSON", "answer with a JSON object")]
-    if agent := choose_agent(data, base):
-        agents[name] = agent
-    return [*check_readable(reply), *check_agents(data, base, old=name == COPILOTS_FILE)]
+        body_text = reply.body[:200].decode("utf-8", "replace")
+        return [], [*read_faults, Fault(f"HTTP {reply.status}: {body_text}", ERROR_STREAM_FIX)]
+    if not reply.headers.get("content-type", "").startswith("text/event-stream"):
+        return [], [*read_faults, Fault("the answer is no event stream", "answer with text/event-stream")]
+    frames, stream_faults = parse_stream(reply.body)
+    return frames, [*read_faults, *stream_faults, *check_events(frames, old=old), *check_trace_header(reply)]
 
 
-async def check_header_required(caller: OpenBBPage, url: str) -> CheckResult:
-    what = "openbb: headers"
+def check_trace_header(reply: ProbeReply) -> Iterator[Fault]:
+    exposed = reply.headers.get("access-control-expose-headers", "").lower()
+    if "x-trace-id" in reply.headers and "x-trace-id" not in exposed and "*" not in exposed:
+        yield Fault("the page may not read X-Trace-Id", "name it in Access-Control-Expose-Headers", False)
+
+
+def join_text(frames: Iterable[ReceivedEvent]) -> str:
+    return "".join(frame.data["delta"] for frame in frames if frame.name == CHUNK_EVENT)
+
+
+def find_call(frames: list[ReceivedEvent]) -> Any:
+    return frames[-1].data if frames and frames[-1].name == CALL_EVENT else None
+
+
+async def check_plain_question(caller: OpenBBPage, url: str, *, old: bool) -> AsyncIterator[CheckResult]:
+    what = f"{format_era(old=old)}: question"
+    fields = make_legacy_fields() if old else make_current_fields()
     try:
-        reply = await OpenBBPage(caller.client, {}).get(url)
+        reply = await caller.post(url, {"messages": [make_human_message(PLAIN_QUESTION)], **fields})
     except Unreachable as error:
-        return broken(what, str(error), "answer requests without headers too")
-    names = ", ".join(caller.headers)
-    if reply.status == 200:
-        return skipped(what, f"the file of agents can be read without {names} too")
-    return good(what, f"HTTP {reply.status} without {names}")
-
-
-async def check_answers(caller: OpenBBPage, agents: Mapping[str, ExaminedAgent]) -> AsyncIterator[CheckResult]:
-    if not agents:
-        yield skipped("openbb: questions", "nobody to ask", "put the file of agents right first")
+        yield broken(what, str(error), ERROR_STREAM_FIX)
         return
-    current = agents.get(AGENTS_FILE) or agents[COPILOTS_FILE]
-    legacy = agents.get(COPILOTS_FILE) or current
-    checks = chain(
-        check_preflights(caller, current.query),
-        answers.check_plain_question(caller, current.query, old=False),
-        answers.check_plain_question(caller, legacy.query, old=True),
-        answers.check_widget_question(caller, current.query, old=False),
-        answers.check_widget_question(caller, legacy.query, old=True),
-        answers.check_tolerance(caller, current.query),
-        check_feedback(caller, current),
-    )
-    async with closing(checks):
-        async for line in checks:
+    frames, wrong = check_reply(reply, old=old)
+    bad = any(fault.enforced for fault in wrong)
+    for line in report_faults(what, wrong, "" if bad else f"answered {join_text(frames)[:60]!r}"):
+        yield line
+    for frame in [] if bad else frames:
+        if frame.name == STATUS_EVENT and frame.data["eventType"] != "INFO":
+            yield skipped(what, f"a failure, told as it should be: {frame.data['message']}")
+    if not bad and len(frames) >= MIN_STREAM_EVENTS:
+        yield running_server.check_streaming(what, reply)
+
+
+async def check_widget_question(caller: OpenBBPage, url: str, *, old: bool) -> AsyncIterator[CheckResult]:
+    """Ask about a widget and answer the function calls until there is text."""
+    what = f"{format_era(old=old)}: widget"
+    chat = SimulatedChat(WIDGET_QUESTION, old=old)
+    posted: list[str] = []
+    while len(posted) <= MAX_ROUND_TRIPS:
+        posted.append(json.dumps(chat.messages))
+        try:
+            frames, wrong = check_reply(await caller.post(url, chat.build_body()), old=old)
+        except Unreachable as error:
+            frames, wrong = [], [Fault(str(error), ERROR_STREAM_FIX)]
+        enforced = [fault for fault in wrong if fault.enforced]
+        # The client posts again even if it deleted the call and its result.
+        call = find_call(frames) if set(enforced) <= {MISSING_EXTRA_STATE} else None
+        if call is not None and posted[-1] in posted[:-1]:
+            yield broken(what, "endless: the same request is answered by the same call", EXTRA_STATE_FIX)
+            return
+        for line in report_faults(what, enforced) if enforced else ():
             yield line
+        if call is None:
+            if not enforced:
+                yield judge_round_trips(what, len(posted) - 1, join_text(frames))
+            return
+        if unknown_widgets := list(find_unknown_widgets(call, old=old)):
+            yield broken(what, f"asks for {unknown_widgets[0]!r}, which is not on the dashboard", "name a given widget")
+            return
+        chat.answer_call(call)
+    yield broken(what, f"no answer after {MAX_ROUND_TRIPS} calls", "end a turn that repeats its calls with words")
+
+
+def judge_round_trips(what: str, trips: int, text: str) -> CheckResult:
+    if not trips:
+        return skipped(what, "answered without asking for its data", "ask the model to use what is offered")
+    if not text:
+        return broken(what, "the result of the call brings no words", "answer with text")
+    return good(what, f"{trips} call{'s' if trips > 1 else ''}, then words: {text[:60]!r}")
+
+
+async def check_tolerance(caller: OpenBBPage, url: str) -> AsyncIterator[CheckResult]:
+    """Check requests that exceed the official models, and an empty message list."""
+    what = "openbb: loose request"
+    try:
+        _, wrong = check_reply(await caller.post(url, make_loose_request()), old=False)
+        for line in report_faults(what, (fault for fault in wrong if fault.enforced), "null, forms and new fields"):
+            yield line
+        empty = await caller.post(url, {"messages": []})
+    except Unreachable as error:
+        yield broken(what, str(error), ERROR_STREAM_FIX)
+        return
+    what = "openbb: no messages"
+    if empty.status == 422 and b"messages list cannot be empty" in empty.body:
+        yield good(what, "HTTP 422")
+    else:
+        fix = 'answer 422 with "messages list cannot be empty": OpenBB\'s own tests look for it'
+        yield (broken if empty.status >= 500 else skipped)(what, f"HTTP {empty.status}", fix)
 
 
 async def check_feedback(caller: OpenBBPage, agent: ExaminedAgent) -> AsyncIterator[CheckResult]:

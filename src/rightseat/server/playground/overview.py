@@ -137,15 +137,17 @@ async def probe_doors(doors: Sequence[Door], request: Request) -> AsyncIterator[
 def list_client_snippets(base: str, needs_key: bool) -> Iterator[dict[str, str]]:
     """Yield snippets with this server's URL; the key appears as an environment variable."""
     key = "$RIGHTSEAT_KEY"
-    header = f' headers={{{{ Authorization: "Bearer {key}" }}}}' if needs_key else ""
-    yield {"name": "CopilotKit (React)", "line": f'<CopilotKit runtimeUrl="{base}/copilotkit"{header}>'}
-    yield {"name": "OpenBB Workspace", "line": f"Agents → Add Agent → {base}"}
-    yield {"name": "OpenAI (Python)", "line": f'OpenAI(base_url="{base}/v1", api_key="{key if needs_key else "none"}")'}
-    more = f', headers: {{ Authorization: "Bearer {key}" }}' if needs_key else ""
-    yield {"name": "AG-UI (JavaScript)", "line": f'new HttpAgent({{ url: "{base}/agui/default"{more} }})'}
-    bearer = f' --header "Authorization: Bearer {key}"' if needs_key else ""
-    yield {"name": "MCP (Claude Code)", "line": f"claude mcp add --transport http rightseat {base}/mcp{bearer}"}
-    authorization = f" -H 'Authorization: Bearer {key}'" if needs_key else ""
-    body = '{"messages":[{"role":"user","content":"Hello"}]}'
-    posted = f"-H 'content-type: application/json' -d '{body}'"
-    yield {"name": "curl", "line": f"curl {base}/v1/chat/completions{authorization} {posted}"}
+    react = f' headers={{{{ Authorization: "Bearer {key}" }}}}' if needs_key else ""
+    javascript = f', headers: {{ Authorization: "Bearer {key}" }}' if needs_key else ""
+    mcp = f' --header "Authorization: Bearer {key}"' if needs_key else ""
+    curl = f" -H 'Authorization: Bearer {key}'" if needs_key else ""
+    body = """-H 'content-type: application/json' -d '{"messages":[{"role":"user","content":"Hello"}]}'"""
+    snippets = {
+        "CopilotKit (React)": f'<CopilotKit runtimeUrl="{base}/copilotkit"{react}>',
+        "OpenBB Workspace": f"Agents → Add Agent → {base}",
+        "OpenAI (Python)": f'OpenAI(base_url="{base}/v1", api_key="{key if needs_key else "none"}")',
+        "AG-UI (JavaScript)": f'new HttpAgent({{ url: "{base}/agui/default"{javascript} }})',
+        "MCP (Claude Code)": f"claude mcp add --transport http rightseat {base}/mcp{mcp}",
+        "curl": f"curl {base}/v1/chat/completions{curl} {body}",
+    }
+    yield from ({"name": name, "line": line} for name, line in snippets.items())
