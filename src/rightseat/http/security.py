@@ -1,8 +1,4 @@
-"""Request checks before a handler runs: Host, Origin (CORS), body size and body timeout.
-
-The original client, scheme and host of a request that came through trusted proxies. Selects the client headers that
-reach agents and tools: `authorization` and `x-*`, without those that proxies and platforms add, and never this
-server's own credentials.
+"""Request checks before a handler runs (Host, Origin, body size and time), trusted proxies, forwarded headers.
 
 A web page can make a browser call a server on loopback (DNS rebinding, cross-site posts). So the Host must be
 one of ours, an Origin must be allowed, and with an Origin the body must be declared as JSON, which forces a
@@ -91,7 +87,6 @@ def last_value(values: str) -> str:
 
 # Every character that HTTP allows in names: users configure these headers in their client.
 HEADER_NAMES_PATTERN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,1000}")
-ALLOWED_METHODS = b"GET, POST, PATCH, DELETE, OPTIONS"
 
 
 @lru_cache(maxsize=256)
@@ -138,12 +133,12 @@ class RequestGuard:
         media = headers.get("content-type", "").partition(";")[0].strip().lower()
         if has_body and media != "application/json" and not media.endswith("+json"):
             raise NotJson("Send the body with `Content-Type: application/json`.")
-        allowed = [(b"access-control-allow-origin", origin.encode()), (b"vary", b"Origin")]
-        exposed = b"x-request-id, x-trace-id, retry-after, mcp-session-id"
-        allowed.append((b"access-control-expose-headers", exposed))
-        if listed:
-            allowed.append((b"access-control-allow-credentials", b"true"))
-        return tuple(allowed)
+        return (
+            (b"access-control-allow-origin", origin.encode()),
+            (b"vary", b"Origin"),
+            (b"access-control-expose-headers", b"x-request-id, x-trace-id, retry-after, mcp-session-id"),
+            *(((b"access-control-allow-credentials", b"true"),) if listed else ()),
+        )
 
     def is_own_origin(self, origin: str, host: str) -> bool:
         """Whether an origin is a page on this machine or one that this host served."""
@@ -157,17 +152,18 @@ class RequestGuard:
 
     def make_preflight_headers(self, headers: Mapping[str, str], extra_origins: Collection[str] = ()) -> Headers:
         """Return the headers that answer a CORS preflight; empty without an Origin."""
-        allowed = self.check_origin(headers, has_body=False, extra_origins=extra_origins)
+        if not (allowed := self.check_origin(headers, has_body=False, extra_origins=extra_origins)):
+            return ()
         requested = headers.get("access-control-request-headers", "")
         names = requested if HEADER_NAMES_PATTERN.fullmatch(requested) else ""
-        details = [
-            (b"access-control-allow-methods", ALLOWED_METHODS),
+        private = headers.get("access-control-request-private-network") == "true"
+        return (
+            *allowed,
+            (b"access-control-allow-methods", b"GET, POST, PATCH, DELETE, OPTIONS"),
             (b"access-control-allow-headers", names.encode()),
             (b"access-control-max-age", b"600"),
-        ]
-        if allowed and headers.get("access-control-request-private-network") == "true":
-            details.append((b"access-control-allow-private-network", b"true"))
-        return (*allowed, *details) if allowed else ()
+            *(((b"access-control-allow-private-network", b"true"),) if private else ()),
+        )
 
     async def read_body(self, headers: Mapping[str, str], receive: Receive) -> bytes | None:
         """Read the whole body within size and time limits; None when the client disconnected."""
@@ -220,8 +216,8 @@ DENIED_PREFIXES = (
 
 
 class HeaderForwarding:
-    """Allowed names; `x-*` allows a prefix. DENIED_HEADERS and DENIED_PREFIXES restrict prefixes only: a
-    header that is allowed by its full name always passes."""
+    """The client headers that reach agents and tools: allowed names; `x-*` allows a prefix. DENIED_HEADERS and
+    DENIED_PREFIXES, those of proxies and platforms, restrict prefixes only: a full name always passes."""
 
     def __init__(self, allowed: Collection[str] = DEFAULT_FORWARD_HEADERS) -> None:
         names = [name.strip().lower() for name in allowed]
