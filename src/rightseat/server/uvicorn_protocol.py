@@ -9,12 +9,10 @@ from __future__ import annotations
 import asyncio
 import http
 import json
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import httptools
-from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
-from uvicorn.server import ServerState
 
 from rightseat.http.reply import DIRECT_EXTENSION, WriteDirect
 
@@ -64,23 +62,14 @@ class DeferredCloseTransport:
 class LimitedHttpProtocol(HttpToolsProtocol):
     max_head = 64 * 1024
     head_timeout = 10.0
-
-    def __init__(
-        self,
-        config: Config,
-        server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
-        self.timer: asyncio.TimerHandle | None = None
-        self.refused = False
-        self.in_head = True
-        self.in_message = False
-        # The request being answered; `cycle` is the newest, which may be pipelined behind it.
-        self.current_cycle: RequestResponseCycle | None = None
-        # Bytes received since the last complete head or body chunk.
-        self.unparsed_bytes = 0
+    timer: asyncio.TimerHandle | None = None
+    refused = False
+    in_head = True
+    in_message = False
+    # The request being answered; `cycle` is the newest, which may be pipelined behind it.
+    current_cycle: RequestResponseCycle | None = None
+    # Bytes received since the last complete head or body chunk.
+    unparsed_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(cast(asyncio.Transport, transport))
