@@ -1,10 +1,57 @@
-"""The tree of errors that a user can meet. docs/errors has a page for each, which a server has at its `link`.
+"""The tree of errors that a user can meet.
 
-`fault` says who erred, `status` is the HTTP hint, `code` is stable and documented. The message says what to do next
-and is ours: it never repeats what an upstream said. `hint` says what to do whatever the message is. `visibility` and
-`severity` say how a front end shows it, in the words of CopilotKit's clients. CopilotKit's own tree is part of this
-one: CopilotKitError is RightseatError, its LowLevel errors are the UpstreamErrors, ApiDiscovery is NotFound and
-DiscoveryFailed, AgentDiscovery AgentNotFound, Misuse Misused.
+    RightseatError                500  ours       something here is broken
+    ├── CallerError               400  caller     the request cannot be served as it is
+    │   ├── Unauthorized          401             no key, or a wrong one
+    │   ├── Forbidden             403             this host or origin may not call
+    │   │   └── AddressRefused    403             the request names an address that is not called from here
+    │   ├── NotFound              404             no such route, assistant, model, thread
+    │   │   └── AgentNotFound     404             no such agent; says which there are
+    │   ├── GuardrailRefused      400             what was asked is not allowed here
+    │   ├── MethodNotAllowed      405             the route exists, but not with this method
+    │   ├── RequestTimeout        408             the request took too long to arrive
+    │   ├── Conflict              409             already answered, or already running
+    │   ├── TooLarge              413             body over the limit
+    │   ├── NotJson               415             a browser sent something else than JSON
+    │   ├── RateLimited           429             too many requests in a minute
+    │   ├── TooManyRuns           429             too many answers at the same time
+    │   ├── SpendExceeded         429             the day's money or tokens are used
+    │   ├── HeadersTooLarge       431             the request's head is over the limit
+    │   └── ContextTooLong        400             the conversation does not fit the model
+    ├── UpstreamError             502  upstream   the model's server erred
+    │   ├── UpstreamRefused       502             it cannot be reached
+    │   ├── UpstreamRejected      502             it does not take our request (4xx)
+    │   ├── UpstreamDenied        502             it does not take our key (401, 403)
+    │   ├── UpstreamBusy          429             over a rate limit, with Retry-After
+    │   │   └── UpstreamOverloaded 503            too much to do, or down for a while
+    │   ├── UpstreamTimeout       504             it said nothing for too long
+    │   ├── UpstreamGarbled       502             what it sent cannot be read
+    │   ├── UpstreamTooLarge      502             it sent more than is read
+    │   ├── ContentRefused        502             the vendor will not answer this
+    │   ├── OutputGuarded         502             the answer says what is not allowed here
+    │   ├── AgentFailed           502             a remote agent erred in the middle of its run
+    │   ├── DiscoveryFailed       502             a remote endpoint does not say what it has
+    │   ├── OutputInvalid         502             the answer does not have the form that was asked for
+    │   └── Incomplete            502             it stopped in the middle of an answer
+    ├── ConfigError               500             rightseat.toml is wrong; names file, key and fix
+    ├── Misused                   500             set up in a way that cannot work; says what to change
+    ├── TooManyRounds             500             the model kept calling tools
+    ├── FlowFailed                500             a step of a flow failed, and nothing caught it
+    │   └── FlowStopped           500             a person let a flow end before its end
+    ├── ContinuationGone          409  caller     the question was answered before, or has expired
+    ├── Unavailable               503             draining, or at a limit; come back later
+    │   ├── Restarting            503             the server goes down in a moment
+    │   ├── StoreFailed           503             what must be kept cannot be: a full disk, a broken file
+    │   └── NotConfigured         503             nobody has set this up here
+    └── TimedOut                  504             the run's own deadline passed
+
+`fault` says who erred, `status` is the HTTP hint, `code` is stable and documented, and the message says
+what to do next. A message is ours: it never repeats what an upstream said.
+
+`visibility` and `severity` say how a front end shows it, in the words of CopilotKit's clients; `hint` says
+what to do next whatever the message is; `link` is its page of docs/errors, which a server has at that path.
+CopilotKit's own tree is part of this one: CopilotKitError is RightseatError, its LowLevel errors are the
+UpstreamErrors, ApiDiscovery is NotFound and DiscoveryFailed, AgentDiscovery AgentNotFound, Misuse Misused.
 """
 
 from __future__ import annotations
@@ -85,6 +132,7 @@ class AgentNotFound(NotFound):
 class GuardrailRefused(CallerError):
     code = "guardrails_validation_failed"
     visibility = TOAST
+    severity = WARNING
     hint = "Ask in another way; what is allowed here is set in [guardrails]."
 
 
@@ -165,6 +213,7 @@ class UpstreamError(RightseatError):
     code = "upstream_error"
     fault = "upstream"
     visibility = BANNER
+    severity = CRITICAL
     hint = "Try again; if it stays so, look at the model's own server."
 
 
@@ -175,6 +224,7 @@ class UpstreamRefused(UpstreamError):
 
 class UpstreamRejected(UpstreamError):
     code = "upstream_rejected"
+    visibility = BANNER
     severity = WARNING
     hint = "Check the model's name and options in [models]; outside production the debug log has its reason."
 
@@ -281,6 +331,7 @@ class Unavailable(RightseatError):
     status = 503
     code = "unavailable"
     visibility = BANNER
+    severity = CRITICAL
     hint = "Wait for `Retry-After` seconds and try again."
 
 
@@ -307,8 +358,9 @@ class TimedOut(RightseatError):
 
 @functools.cache
 def errors_by_code() -> dict[str, type[RightseatError]]:
-    classes = [value for value in globals().values() if isinstance(value, type)]
-    return {kind.code: kind for kind in classes if issubclass(kind, RightseatError)}
+    return {
+        kind.code: kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, RightseatError)
+    }
 
 
 def error_class_for(code: str, fault: Fault) -> type[RightseatError]:
