@@ -14,7 +14,7 @@ from rightseat.agents._peer.client import PeerErrors
 from rightseat.agents._peer.json_text import dict_items, make_add_operation, parse_partial_json, to_text
 from rightseat.agents.agui.interrupts import interrupt_from_custom, interrupt_from_outcome
 from rightseat.agents.agui.request import select_client_tools
-from rightseat.agents.agui.run_output import RunOutput, UnstreamedOutput
+from rightseat.agents.agui.peer_output import PeerOutput, UnstreamedOutput
 from rightseat.types.events import (
     Custom,
     Event,
@@ -125,7 +125,7 @@ class AGUIEventMapper:
 
     def __init__(self, turn: Turn, thread: uuid.UUID, sent_ids: list[str], errors: PeerErrors) -> None:
         self.thread = thread
-        self.output = RunOutput({tool.name for tool in select_client_tools(turn)})
+        self.output = PeerOutput({tool.name for tool in select_client_tools(turn)})
         self.errors = errors
         self.unstreamed = UnstreamedOutput(turn, sent_ids, self.output)
         self.prediction = StatePrediction(turn.state)

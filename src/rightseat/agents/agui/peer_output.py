@@ -50,7 +50,7 @@ class PeerCall(Struct):
         return "".join(self.pieces)
 
 
-class RunOutput:
+class PeerOutput:
     """Output of one run. `tools` names the client's tools: the client runs calls to them."""
 
     def __init__(self, tools: Collection[str]) -> None:
@@ -202,7 +202,7 @@ class UnstreamedOutput:
     """Output that a run does not stream: messages of a snapshot, and CopilotKit's manual emits, which newer peers
     send as CUSTOM events only."""
 
-    def __init__(self, turn: Turn, sent_ids: list[str], output: RunOutput) -> None:
+    def __init__(self, turn: Turn, sent_ids: list[str], output: PeerOutput) -> None:
         self.sent_ids = set(sent_ids)
         self.posted_texts = {message.text for message in turn.messages if message.role == "assistant"}
         self.output = output
