@@ -238,7 +238,7 @@ async def test_tools_of_the_graph(results: Results) -> None:
 
 @pytest.mark.demand("agents.langgraph_state_snapshots_per")
 async def test_state_before_it_is_there(results: Results) -> None:
-    values = [patch[0]["value"] for patch in results["write"].changes]
+    values = [patch[0]["value"] for patch in results["write"].state_patches]
     assert values == ["He", "Hello wor", "Hello world"]
 
 
@@ -270,9 +270,9 @@ async def test_state_tools_and_context_reach_the_graph(results: Results) -> None
 @pytest.mark.demand("agents.frontend_actions_reach_agent")
 async def test_a_tool_of_the_client(results: Results) -> None:
     first, second, third = results["paint"]
-    id = first.called("paint")
+    id = first.find_call_id("paint")
     assert first.calls[id].client
-    assert (first.reason, first.pending) == ("calls", (id,))
+    assert (first.finish_reason, first.pending) == ("calls", (id,))
     assert second.text == "It is painted."
     assert third.text == "You said more."
 
@@ -282,7 +282,7 @@ async def test_a_question_its_answer_and_its_owner(results: Results) -> None:
     first, stolen, second, again = results["ask"]
     (question,) = first.questions
     assert question.value == {"question": "Approve it?", "document": "Hello"}
-    assert first.reason == "interrupt"
+    assert first.finish_reason == "interrupt"
     assert stolen.error.fault == "caller"
     assert second.text == "You answered {'ok': True}."
     assert second.states[-1]["approved"] == {"ok": True}
@@ -293,7 +293,7 @@ async def test_a_question_its_answer_and_its_owner(results: Results) -> None:
 @pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
 async def test_a_breakpoint(results: Results) -> None:
     first, second = results["stop"]
-    assert first.reason == "interrupt"
+    assert first.finish_reason == "interrupt"
     assert first.questions[0].message == "Go on with note?"
     assert second.steps == ["note"]
 
@@ -307,11 +307,11 @@ async def test_what_was_taken_back_is_gone(results: Results) -> None:
 
 @pytest.mark.demand("agents.langgraph_parallel_tool_calls", "agents.real_langgraph_server_graph")
 async def test_a_cut_stream_is_joined_again(results: Results) -> None:
-    one, way = results["cut"]
+    one, proxy = results["cut"]
     assert one.text == " ".join(f"w{number}" for number in range(60))
-    assert way.cuts == 1
-    assert sum(line.startswith("POST") and "/runs/stream" in line for line in way.asked) == 1
-    assert sum(line.startswith("GET") and line.split()[1].endswith("/stream") for line in way.asked) == 1
+    assert proxy.cuts == 1
+    assert sum(line.startswith("POST") and "/runs/stream" in line for line in proxy.request_lines) == 1
+    assert sum(line.startswith("GET") and line.split()[1].endswith("/stream") for line in proxy.request_lines) == 1
 
 
 @pytest.mark.demand("agents.real_langgraph_server_graph")
