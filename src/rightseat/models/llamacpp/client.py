@@ -64,7 +64,6 @@ class CompletionChunk(Struct, frozen=True):
 
     @property
     def cached_tokens(self) -> int:
-        """Prompt tokens served from the KV cache."""
         return 0 if self.timings is None else self.timings.cache_n
 
     @property

@@ -83,7 +83,6 @@ class ControlTokenDiscovery:
         self._is_control: OrderedDict[str, bool] = OrderedDict()
 
     async def find_control_tokens(self, *values: Any) -> ControlTokens:
-        """Return the control tokens that occur in these values."""
         candidates = sorted({look for text in _iter_texts(values) for look in _CANDIDATE_PATTERN.findall(text)})
         # Candidates beyond the lookup limit count as control tokens without asking the server.
         unknown = [look for look in candidates if look not in self._is_control][:_MAX_LOOKUPS]

@@ -17,20 +17,19 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from rightseat.errors import CallerError, ContextTooLong, NotConfigured, UpstreamError
-from rightseat.models.llamacpp import control_tokens, gguf, prompt_log, slot_scheduler, tool_ranking
-from rightseat.models.llamacpp.client import LlamaServer, LlamaServerClient
-from rightseat.models.llamacpp.completion import CompletionReader, build_raw_request, build_request_body, read_raw_chunk
-from rightseat.models.llamacpp.control_tokens import ControlTokenDiscovery, ControlTokens, select_control_tokens
-from rightseat.models.llamacpp.formats import (
-    GENERIC,
-    FormatContext,
-    PromptPlan,
-    ToolCallFormat,
-    detect_format,
-    get_format,
+from rightseat.models.llamacpp import (
+    completion,
+    control_tokens,
+    formats,
+    gguf,
+    prompt_log,
+    slot_scheduler,
+    tool_ranking,
 )
+from rightseat.models.llamacpp.client import LlamaServer, LlamaServerClient
+from rightseat.models.llamacpp.control_tokens import ControlTokenDiscovery, ControlTokens, select_control_tokens
 from rightseat.models.llamacpp.formats.answer_grammar import ThinkingTags
-from rightseat.models.llamacpp.slot_scheduler import common_prefix_length
+from rightseat.models.llamacpp.formats.format import FormatContext, PromptPlan, ToolCallFormat
 from rightseat.models.llamacpp.template import (
     ChatTemplate,
     TemplateChoice,
@@ -180,7 +179,7 @@ class LlamaCppModel(Model):
         await self.start()
         prompt = await self._choose_tool(prompt)
         plan, text = await self._plan_prompt(prompt)
-        body = build_request_body(
+        body = completion.build_request_body(
             plan,
             text,
             prompt.settings,
@@ -188,10 +187,10 @@ class LlamaCppModel(Model):
             temperature=self._options.temperature,
             has_adapter=self._has_adapter,
         )
-        reader = CompletionReader(plan, prompt.settings)
-        completion = slot_scheduler.stream_in_slot(self._server, body, slot_scheduler.get_conversation(prompt))
+        reader = completion.CompletionReader(plan, prompt.settings)
+        stream = slot_scheduler.stream_in_slot(self._server, body, slot_scheduler.get_conversation(prompt))
         try:
-            async with closing(completion) as chunks:
+            async with closing(stream) as chunks:
                 async for chunk in chunks:
                     for model_chunk in reader.read_chunk(chunk):
                         yield model_chunk
@@ -202,13 +201,13 @@ class LlamaCppModel(Model):
 
     async def _stream_raw(self, raw: RawPrompt, settings: SamplingSettings) -> AsyncIterator[ModelChunk]:
         await self.start()
-        body = build_raw_request(raw, settings)
+        body = completion.build_raw_request(raw, settings)
         if raw.echo:
             text = raw.text
             yield TextChunk(text if isinstance(text, str) else await (await self._server.client()).detokenize([*text]))
         async with closing(slot_scheduler.stream_in_slot(self._server, body)) as chunks:
             async for chunk in chunks:
-                for model_chunk in read_raw_chunk(chunk, raw):
+                for model_chunk in completion.read_raw_chunk(chunk, raw):
                     yield model_chunk
 
     async def tokenize(self, text: str, *, special: bool = True, add: bool = False, pieces: bool = False) -> list[Any]:
@@ -249,7 +248,7 @@ class LlamaCppModel(Model):
         if self._options.choice != "likelihood" or not prompt.callable_tools:
             return prompt
         chat_format = await self._load_chat_format(self._description.sources.select(True))
-        if not isinstance(chat_format.format, GENERIC):
+        if not isinstance(chat_format.format, formats.GENERIC):
             return prompt
         choice = await tool_ranking.choose_tool(self._server, prompt)
         # With parallel calls a small model repeats the same call until the limit.
@@ -292,7 +291,7 @@ class LlamaCppModel(Model):
         """Return the common prefix of all prompts with this system message."""
         prompts = [Prompt(messages=(text_message("system", system), text_message("user", word))) for word in ("a", "b")]
         first, second = [(await self._plan_prompt(prompt))[1] for prompt in prompts]
-        return first[: common_prefix_length(first, second)]
+        return first[: slot_scheduler.common_prefix_length(first, second)]
 
     async def _find_control_tokens(
         self, description: ModelDescription, prompt: Prompt, client: LlamaServerClient
@@ -313,7 +312,7 @@ class LlamaCppModel(Model):
             sources = self._description.sources
             template = await load_template(source, bos=sources.bos, eos=sources.eos)
             name = self._options.tool_format
-            format = get_format(name) if name else detect_format(source, template.capabilities)
+            format = formats.get_format(name) if name else formats.detect_format(source, template.capabilities)
             thinking = ThinkingTags.from_template(source, template.capabilities.ending)
             chat_format = self._chat_formats[source] = ChatFormat(template, format, thinking)
             log.info("model %s: tool format %s", self.name, format.name)

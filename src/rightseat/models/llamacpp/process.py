@@ -102,7 +102,6 @@ class ServerProcess:
             await asyncio.sleep(_POLL_SECONDS)
 
     async def wait_until_dead(self, policy: SupervisionPolicy) -> None:
-        """Wait until the process has exited or fails a health check."""
         ended = asyncio.create_task(self.process.wait())
         try:
             while not (await asyncio.wait({ended}, timeout=policy.poll_interval))[0]:

@@ -176,7 +176,6 @@ def _make_call_message(as_object: bool, content: str | None) -> dict[str, Any]:
 
 
 def _text_after_common_prefix(text: str, other: str) -> str:
-    """Return the part of `text` after the prefix that it shares with `other`."""
     pairs = zip(text, other, strict=False)
     return text[next((at for at, (a, b) in enumerate(pairs) if a != b), len(other)) :]
 

@@ -39,7 +39,6 @@ class FormatContext(Struct, frozen=True, kw_only=True):
         return self.prompt.callable_tools
 
     def replace_prompt(self, **changes: Any) -> FormatContext:
-        """Return this context with changed fields of its prompt."""
         return replace(self, prompt=replace(self.prompt, **changes))
 
     def dump_tools(self, indent: int | None = None) -> str:
@@ -104,7 +103,6 @@ class ToolCallFormat:
         raise NotImplementedError
 
     def describe_output_schema(self, schema: dict[str, Any], context: FormatContext) -> str:
-        """Return the system text that describes the output schema."""
         words = "Answer in JSON that satisfies this JSON schema, and write nothing else:"
         return f"{words}\n{context.mark_foreign(dump_json(schema))}"
 
@@ -125,7 +123,6 @@ class ToolCallFormat:
         return tuple(map(to_openai_tool, context.tools))
 
     def make_template_variables(self, context: FormatContext) -> dict[str, Any]:
-        """Return extra template variables."""
         return {}
 
     def make_answer_prefix(self, context: FormatContext) -> str:

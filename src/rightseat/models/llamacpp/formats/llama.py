@@ -31,14 +31,8 @@ from rightseat.models.llamacpp.formats.format import (
     renders_results,
     to_openai_tool,
 )
-from rightseat.models.llamacpp.grammar.charset import (
-    ANY,
-    CONTROLS,
-    complement,
-    format_character_class,
-    ranges_of,
-    subtract,
-)
+from rightseat.models.llamacpp.grammar import charset
+from rightseat.models.llamacpp.grammar.charset import ANY, format_character_class, ranges_of
 from rightseat.models.llamacpp.grammar.rules import GrammarRules
 from rightseat.tools.text_calls import builtin
 from rightseat.tools.text_calls.builtin import CODE_TOOLS, SEARCH_TOOLS
@@ -61,7 +55,6 @@ class PythonTagFormat(ToolCallFormat):
         return tuple(filter(builtin.is_builtin, context.tools))
 
     def build_functions_gbnf(self, grammar: AnswerGrammar, tools: list[str]) -> str:
-        """Return GBNF of calls of the other tools."""
         raise NotImplementedError
 
     def list_other_tools(self, context: FormatContext) -> tuple[ToolSpec, ...]:
@@ -96,7 +89,6 @@ class PythonTagFormat(ToolCallFormat):
         )
 
     def is_builtin_call(self, call: ToolCall, context: FormatContext) -> bool:
-        """Return whether an earlier call belongs to a builtin tool."""
         builtins = self.list_builtin_tools(context.replace_prompt(tool_choice=ToolChoice()))
         return any(tool.name == call.name for tool in builtins)
 
@@ -106,7 +98,7 @@ def build_tagged_call_gbnf(rules: GrammarRules, names: Sequence[str]) -> str:
     begins = tuple(_search_prefix(name) for name in names if name in SEARCH_TOOLS)
     options = []
     if begins:
-        plain = format_character_class(subtract(subtract(ANY, CONTROLS), ranges_of('"\\')))
+        plain = format_character_class(charset.subtract(charset.subtract(ANY, charset.CONTROLS), ranges_of('"\\')))
         query = rules.add("query", f'({plain} | "\\\\" {format_character_class(ranges_of(chr(34) + chr(92)))})+')
         options += [f'{rules.quote(begin)} {query} "\\")"' for begin in begins]
     if any(name in CODE_TOOLS for name in names):
@@ -126,7 +118,7 @@ def _add_code_rule(rules: GrammarRules, words: tuple[str, ...]) -> str:
     options = []
     for seen in sorted({word[:size] for word in words for size in range(len(word))}):
         after = {word[len(seen)] for word in words if word.startswith(seen)}
-        other = format_character_class(complement(ranges_of("".join(after))))
+        other = format_character_class(charset.complement(ranges_of("".join(after))))
         options.append(f"{rules.quote(seen)} ({other} {anything})?")
     return rules.add("code", " | ".join(options))
 

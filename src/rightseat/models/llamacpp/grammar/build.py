@@ -118,7 +118,6 @@ def _common_step(conjunction: SchemaConjunction) -> Decimal | None:
 def _tightest_bound(
     conjunction: SchemaConjunction, document: SchemaDocument, inclusive_key: str, exclusive_key: str, sign: int
 ) -> tuple[Decimal | None, bool]:
-    """Return the tightest bound and whether it is exclusive."""
     bounds: list[tuple[Decimal, bool]] = []
     for part in conjunction.parts:
         for key in (inclusive_key, exclusive_key):

@@ -62,7 +62,6 @@ def format_character_class(ranges: Ranges) -> str:
 
 
 def quote_literal(text: str) -> str:
-    """Return a GBNF literal for the text."""
     chars = (c if c.isascii() and c.isprintable() and c not in '"\\' else escape_code_point(ord(c)) for c in text)
     return f'"{"".join(chars)}"'
 

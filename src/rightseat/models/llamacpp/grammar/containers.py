@@ -155,7 +155,6 @@ class PropertyNames:
         return True
 
     def matches_pattern(self, part: SchemaPart, pattern: str, name: str) -> bool:
-        """Return whether a pattern of patternProperties matches this name."""
         try:
             return bool(get_validator({"pattern": pattern}).validator.is_valid(name))
         except (CallerError, ValueError):
@@ -182,11 +181,8 @@ class PropertyNames:
                 texts = (value for value in values if isinstance(value, str) and value not in self.names)
                 options += [Lit(dump_literal(value)) for value in texts if self.allows(value)]
             else:
-                options.append(
-                    self._build_checked_name(
-                        build_string_content(way, self.document, limit), self.constraints[0], "propertyNames"
-                    )
-                )
+                shape = build_string_content(way, self.document, limit)
+                options.append(self._build_checked_name(shape, self.constraints[0], "propertyNames"))
         return alt(*options)
 
     def build_pattern_name(self, part: SchemaPart, pattern: str, several: bool) -> Expr:
@@ -267,14 +263,10 @@ def _build_extra_property(conjunction: SchemaConjunction, writer: SchemaWriter, 
     patterned = [part for part in conjunction.parts if part.schema.get("patternProperties")]
     if patterned:
         return _build_pattern_property(patterned, conjunction, writer, keys)
-    pointers = conjunction.list_pointers("additionalProperties")
-    pointers = pointers or conjunction.list_pointers("unevaluatedProperties")
+    pointers = conjunction.list_pointers("additionalProperties") or conjunction.list_pointers("unevaluatedProperties")
+    names_some = conjunction.collect_values("properties") or conjunction.collect_values("required")
     # A schema that names properties and does not mention others gets no others: a model needs none.
-    if (
-        not pointers
-        and (conjunction.collect_values("properties") or conjunction.collect_values("required"))
-        and conjunction.largest("minProperties") <= len(keys.names)
-    ):
+    if not pointers and names_some and conjunction.largest("minProperties") <= len(keys.names):
         return NEVER
     if any(writer.document.get_schema(place) is False for place in pointers):
         return NEVER
@@ -290,11 +282,10 @@ def _build_pattern_property(
     for part in parts:
         for pattern in part.schema["patternProperties"]:
             key = keys.build_pattern_name(part, pattern, several)
-            pointers = {join_pointer(part.pointer, "patternProperties", pattern)}
-            for other in conjunction.parts:
-                if other is not part and "additionalProperties" in other.schema:
-                    pointers.add(join_pointer(other.pointer, "additionalProperties"))
-            options.append(seq(key, COLON, writer.add_node(frozenset(pointers), "property")))
+            additional = {*conjunction.list_pointers("additionalProperties")}
+            additional.discard(join_pointer(part.pointer, "additionalProperties"))
+            pointers = frozenset({join_pointer(part.pointer, "patternProperties", pattern), *additional})
+            options.append(seq(key, COLON, writer.add_node(pointers, "property")))
     return alt(*options)
 
 
@@ -357,6 +348,5 @@ def _build_next(cell: Expr, ends: bool) -> Expr:
 
 
 def _build_extra_properties(extra: Expr, done: int, bounds: PropertyBounds) -> Expr:
-    """Return one or more properties beyond the named ones."""
     low, high = max(1, bounds.low - done), min(bounds.extras, bounds.high - done)
     return NEVER if high < low else seq(extra, rep(seq(COMMA, extra), low - 1, high - 1))

@@ -101,7 +101,6 @@ class SchemaDocument:
         raise CallerError(f"The JSON Schema refers to {pointer[:100]}, which does not exist in it.")
 
     def resolve_reference(self, reference: Any) -> str:
-        """Return the pointer that a `$ref` names."""
         base = self.root.get("$id")
         name = str(reference)
         if isinstance(base, str) and base and name.startswith(base.rstrip("#")):

@@ -36,20 +36,30 @@ def _any_digits(low: int, high: int) -> Expr:
     return rep(_digit_range("0", "9"), low, high)
 
 
-def _digits_between(low: str, high: str) -> Expr:
-    """Return digit strings between two of the same length."""
+def _digits_between(low: str, high: str, *, fraction: bool = False, point: Expr = EMPTY) -> Expr:
+    """Return `point` and digits between two digit strings of the same length.
+
+    `fraction`: digits at the end, perhaps all and the point with them, may be omitted where they may be zeros.
+    """
     if not low:
         return EMPTY
     rest = len(low) - 1
-    if low[0] == high[0]:
-        return seq(_digit_range(low[0], low[0]), _digits_between(low[1:], high[1:]))
-    if low[1:] == "0" * rest and high[1:] == "9" * rest:
-        return seq(_digit_range(low[0], high[0]), _any_digits(rest, rest))
-    return alt(
-        seq(_digit_range(low[0], low[0]), _digits_between(low[1:], "9" * rest)),
-        seq(_digit_range(chr(ord(low[0]) + 1), chr(ord(high[0]) - 1)), _any_digits(rest, rest)),
-        seq(_digit_range(high[0], high[0]), _digits_between("0" * rest, high[1:])),
-    )
+    zeros, nines, any_rest = "0" * rest, "9" * rest, _any_digits(0 if fraction else rest, rest)
+    if (low[1:], high[1:]) == (zeros, nines):
+        digits = seq(_digit_range(low[0], high[0]), any_rest)
+    elif low[0] == high[0]:
+        digits = seq(_digit_range(low[0], low[0]), _digits_between(low[1:], high[1:], fraction=fraction))
+    else:
+        digits = alt(
+            seq(_digit_range(low[0], low[0]), _digits_between(low[1:], nines, fraction=fraction)),
+            seq(_digit_range(chr(ord(low[0]) + 1), chr(ord(high[0]) - 1)), any_rest),
+            seq(_digit_range(high[0], high[0]), _digits_between(zeros, high[1:], fraction=fraction)),
+        )
+    return rep(seq(point, digits), 0, 1) if fraction and not low.strip("0") else seq(point, digits)
+
+
+def _build_fraction(low: str, high: str) -> Expr:
+    return _digits_between(low, high, fraction=True, point=Lit("."))
 
 
 def build_naturals(low: int, high: int) -> Expr:
@@ -127,36 +137,18 @@ def _build_magnitude(low: Decimal, high: Decimal, low_excluded: bool, high_exclu
     zeros, nines = "0" * places, "9" * places
     (low_whole, low_digits), (high_whole, high_digits) = (_split_digits(number, places) for number in (first, last))
     if low_whole == high_whole:
-        return seq(Lit(str(low_whole)), _build_fraction(low_digits, high_digits, Lit(".")))
+        return seq(Lit(str(low_whole)), _build_fraction(low_digits, high_digits))
     options: list[Expr] = []
     if low_digits != zeros:
-        options.append(seq(Lit(str(low_whole)), _build_fraction(low_digits, nines, Lit("."))))
+        options.append(seq(Lit(str(low_whole)), _build_fraction(low_digits, nines)))
         low_whole += 1
     if high_digits != nines:
-        options.append(seq(Lit(str(high_whole)), _build_fraction(zeros, high_digits, Lit("."))))
+        options.append(seq(Lit(str(high_whole)), _build_fraction(zeros, high_digits)))
         high_whole -= 1
-    return alt(*options, seq(build_naturals(low_whole, high_whole), _build_fraction(zeros, nines, Lit("."))))
+    return alt(*options, seq(build_naturals(low_whole, high_whole), _build_fraction(zeros, nines)))
 
 
 def _split_digits(number: int, places: int) -> tuple[int, str]:
     """Return the whole part and the digits after the point of `number` / 10 ** `places`."""
     whole, digits = divmod(number, 10**places)
     return whole, f"{digits:0{places}}" if places else ""
-
-
-def _build_fraction(low: str, high: str, point: Expr = EMPTY) -> Expr:
-    """Return `point` and digits between two digit strings; omitted digits, perhaps all of them, are zeros."""
-    if not low:
-        return EMPTY
-    size, rest = len(low), len(low) - 1
-    if low == "0" * size and high == "9" * size:
-        digits = _any_digits(1, size)
-    elif low[0] == high[0]:
-        digits = seq(Lit(low[0]), _build_fraction(low[1:], high[1:]))
-    else:
-        digits = alt(
-            seq(Lit(low[0]), _build_fraction(low[1:], "9" * rest)),
-            seq(_digit_range(chr(ord(low[0]) + 1), chr(ord(high[0]) - 1)), _any_digits(0, rest)),
-            seq(Lit(high[0]), _build_fraction("0" * rest, high[1:])),
-        )
-    return seq(point, digits) if low.strip("0") else rep(seq(point, digits), 0, 1)

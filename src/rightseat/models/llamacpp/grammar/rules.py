@@ -168,7 +168,6 @@ _BUILTIN_RULES: dict[str, Expr] = {"char": RawGbnf(CHAR), "comma": RawGbnf('"," 
 
 
 def to_rule_name(hint: str) -> str:
-    """Convert a hint to a valid rule name."""
     return _UNSAFE_CHARS.sub("-", hint.lower()).strip("-")[:32].strip("-") or "rule"
 
 
@@ -194,7 +193,6 @@ class GrammarRules:
         return name
 
     def define(self, name: str, body: Expr | str) -> None:
-        """Set the body of a reserved rule."""
         self.bodies[name] = RawGbnf(body) if isinstance(body, str) else body
         self._unsatisfiable.discard(name)
 
