@@ -46,9 +46,9 @@ class SchemaConjunction(Struct, frozen=True, eq=False):
         """Return the largest value of a lower bound such as `minItems`, 0 without one."""
         return max(map(int, self.collect_values(keyword)), default=0)
 
-    def list_pointers(self, *steps: str) -> list[str]:
-        """Return the pointers of the schemas at these steps in the parts that have the first of them."""
-        return [join_pointer(part.pointer, *steps) for part in self.parts if steps[0] in part.schema]
+    def list_pointers(self, keyword: str) -> list[str]:
+        """Return the pointers of the schemas that are values of this keyword."""
+        return [join_pointer(part.pointer, keyword) for part in self.parts if keyword in part.schema]
 
 
 class _Expansion(Struct):
