@@ -14,7 +14,7 @@ from rightseat.types.events import Usage
 from rightseat.types.model import Prompt, RawPrompt, SamplingSettings
 from tests.kit.waiting import read_into
 from tests.unit.models.llamacpp.in_process_server import InProcessServer
-from tests.unit.models.llamacpp.test_local import make_model
+from tests.unit.models.llamacpp.test_model import make_model
 
 END = CompletionChunk(stop=True, stop_type="eos", tokens_evaluated=5, tokens_predicted=2)
 
