@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from types import TracebackType
 from typing import Any, Self
 
 import msgspec
@@ -89,9 +88,7 @@ class TestClient:
         await self._send_lifespan("startup")
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         await self._send_lifespan("shutdown")
 
     async def _send_lifespan(self, name: str) -> None:

@@ -127,20 +127,18 @@ def check_guard(table: Any, key: Key, folder: Path, problems: ConfigProblems) ->
     return msgspec.structs.replace(settings, validators=validators)
 
 
-def check_validator(
-    validator: ValidatorSettings, key: Key, folder: Path, problems: ConfigProblems
-) -> ValidatorSettings:
-    """Report values that are valid by type but cannot work; return the validator with its key resolved."""
-    if bool(validator.target) == bool(validator.url):
+def check_validator(settings: ValidatorSettings, key: Key, folder: Path, problems: ConfigProblems) -> ValidatorSettings:
+    """Report values that are valid by type but cannot work; return them with their key resolved."""
+    if bool(settings.target) == bool(settings.url):
         problems.add(key, "write either target, a function, or url, a service.")
-    elif validator.url and not re.fullmatch(r"https?://[^\s]+", validator.url):
+    elif settings.url and not re.fullmatch(r"https?://[^\s]+", settings.url):
         problems.add((*key, "url"), "write a full address, such as https://host/guardrails/validate.")
-    elif validator.target:
-        problems.check_target((*key, "target"), validator.target)
-    if validator.key is None:
-        return validator
-    secret = resolve_secret(validator.key.reveal(), (*key, "key"), folder, problems)
-    return msgspec.structs.replace(validator, key=secret)
+    elif settings.target:
+        problems.check_target((*key, "target"), settings.target)
+    if settings.key is None:
+        return settings
+    secret = resolve_secret(settings.key.reveal(), (*key, "key"), folder, problems)
+    return msgspec.structs.replace(settings, key=secret)
 
 
 def check_guard_references(raw: dict[str, Any], problems: ConfigProblems) -> None:

@@ -116,11 +116,10 @@ def _check_hooks(table: Any, problems: ConfigProblems) -> HookSettings | None:
 
 def _check_tools(table: Any, models: dict[str, Any], problems: ConfigProblems) -> ToolSettings | None:
     tools = check_struct(table, ToolSettings, ("tools",), problems)
-    if tools and tools.embeddings and tools.embeddings not in models:
-        name = tools.embeddings
-        problems.add_unknown_name(
-            ("tools", "embeddings"), f"there is no model {name!r}.", name, models, f"Write [models.{name}]."
-        )
+    name = tools.embeddings if tools else ""
+    if name and name not in models:
+        text, otherwise = f"there is no model {name!r}.", f"Write [models.{name}]."
+        problems.add_unknown_name(("tools", "embeddings"), text, name, models, otherwise)
     return tools
 
 
@@ -198,11 +197,8 @@ def _check_open_table(kind: type[S], table: Any, key: Key, folder: Path, problem
         problems.add_wrong_type(key, "a table", table)
         return None
     ours = {name: value for name, value in table.items() if name != "options" and name in kind.__struct_fields__}
-    options = {
-        name: _resolve_option(value, (*key, name), folder, problems)
-        for name, value in table.items()
-        if name not in ours
-    }
+    others = {name: value for name, value in table.items() if name not in ours}
+    options = _resolve_option(others, key, folder, problems)
     settings = check_struct(ours, kind, key, problems)
     return msgspec.structs.replace(settings, options=options) if settings else None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 import logging
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Never
 
@@ -65,13 +64,11 @@ def is_reference(value: object) -> bool:
     return isinstance(value, str) and value.startswith(("env:", "file:"))
 
 
-def resolve_reference(
-    reference: str, key: str, *, folder: Path | None = None, env: Mapping[str, str] | None = None
-) -> Secret:
+def resolve_reference(reference: str, key: str, *, folder: Path | None = None) -> Secret:
     """Return the secret of `env:NAME` or `file:PATH`. Messages name `key`; PATH is relative to `folder`."""
     kind, _, rest = reference.partition(":")
     if kind == "env":
-        return Secret(_from_env(rest.strip(), key, os.environ if env is None else env))
+        return Secret(_from_env(rest.strip(), key))
     if kind == "file":
         return Secret(_from_file((folder or Path()) / Path(rest.strip()).expanduser(), key))
     # Without the value: more people read logs than files.
@@ -79,10 +76,10 @@ def resolve_reference(
     return Secret(reference)
 
 
-def _from_env(name: str, key: str, env: Mapping[str, str]) -> str:
-    if value := env.get(name):
+def _from_env(name: str, key: str) -> str:
+    if value := os.environ.get(name):
         return value
-    state = "is empty" if name in env else "is not set"
+    state = "is empty" if name in os.environ else "is not set"
     raise ConfigError(f"{key}: the environment variable {name} {state}. Set it with: export {name}=…")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from rightseat.config.guardrails import GuardSettings
+from rightseat.config.guardrails import GuardSettings, Number, Seconds
 from rightseat.config.secret import Secret
 
 Count = Annotated[int, Meta(ge=1)]
@@ -37,9 +37,7 @@ class GraphQLLimits(Struct, frozen=True, kw_only=True):
 
 DEFAULT_FORWARD_HEADERS = ("authorization", "x-*")
 Port = Annotated[int, Meta(ge=0, le=65535)]
-Seconds = Annotated[float, Meta(gt=0)]
 Amount = Annotated[float, Meta(ge=0)]
-Number = Annotated[int, Meta(ge=0)]
 Address = Annotated[str, Meta(pattern=r"^[0-9a-fA-F:.]+(/[0-9]{1,3})?$")]
 
 

@@ -51,12 +51,10 @@ def normalize_reply(text: str) -> str:
     return text.strip().strip(".!。！ ").lower()
 
 
-async def resolve_answer(
-    ask: Ask, answer: InterruptAnswer, model: Model, earlier_fields: dict[str, Any] | None = None
-) -> Any:
-    """Return the answer as a value of the schema; raise AnswerInvalid or AnswerDeclined. `earlier_fields` of
+async def resolve_answer(ask: Ask, answer: InterruptAnswer, model: Model, earlier: dict[str, Any] | None = None) -> Any:
+    """Return the answer as a value of the schema; raise AnswerInvalid or AnswerDeclined. `earlier` of
     a form are added."""
-    accepted_fields = earlier_fields or {}
+    accepted_fields = earlier or {}
     try:
         value = answer.payload if answer.text is None else await parse_answer(ask, answer.text, model)
     except AnswerInvalid as invalid:

@@ -58,8 +58,8 @@ async def store_and_link_file(event: Artifact, turn: Turn, store: Store) -> Arti
     await store.save_results(FILE_OWNER, {token: msgspec.json.encode(file).decode()})
     url = f"{turn.base_url}/files/{token}/{quote(event.name, safe='')}"
     is_large = len(data) > MAX_INLINE_BYTES
-    kept = {key: value for key, value in content.items() if key != "data" or not is_large}
-    return replace(event, content={**kept, "url": url})
+    inline = {key: value for key, value in content.items() if key != "data" or not is_large}
+    return replace(event, content={**inline, "url": url})
 
 
 async def load_file(store: Store, token: str) -> StoredFile | None:
@@ -80,8 +80,7 @@ def artifact_as_text(event: Artifact) -> str:
 
 def markdown_table(name: str, content: Any) -> str:
     """Format the first rows of a list of objects as a Markdown table."""
-    rows = content if isinstance(content, list) else []
-    rows = [row for row in rows if isinstance(row, dict)]
+    rows = [row for row in content if isinstance(row, dict)] if isinstance(content, list) else []
     if not rows:
         return ""
     columns = list(dict.fromkeys(key for row in rows[:MAX_ROWS] for key in row))

@@ -19,18 +19,18 @@ from rightseat.types.stores import IdGenerator
 from rightseat.types.streams import closing
 
 SCHEMA_INSTRUCTION = "Answer with one JSON value that fits this JSON Schema, and nothing else:\n"
+_CODE_FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
 
 
 async def generate_structured(model: Model, question: str, schema: dict[str, Any]) -> Any:
     """Return a value that satisfies the schema; raise UpstreamGarbled after the second failure."""
-    messages = [
-        text_message("system", SCHEMA_INSTRUCTION + msgspec.json.encode(schema).decode()),
-        text_message("user", question),
-    ]
+    instruction = SCHEMA_INSTRUCTION + msgspec.json.encode(schema).decode()
+    messages = [text_message("system", instruction), text_message("user", question)]
     validator = get_validator(schema)
     problem: str | None = ""
     for _ in range(2):
-        text = await complete_text(model, Prompt(messages=tuple(messages), output_schema=schema))
+        async with closing(model.stream(Prompt(messages=tuple(messages), output_schema=schema))) as chunks:
+            text = "".join([chunk.text async for chunk in chunks if isinstance(chunk, TextChunk)])
         try:
             value = msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError) as error:
@@ -42,14 +42,6 @@ async def generate_structured(model: Model, question: str, schema: dict[str, Any
         repair = text_message("user", f"That does not fit: {problem}. Answer again.")
         messages += [text_message("assistant", text), repair]
     raise UpstreamGarbled("The model's answer does not match the requested schema. Try again.")
-
-
-async def complete_text(model: Model, prompt: Prompt) -> str:
-    async with closing(model.stream(prompt)) as chunks:
-        return "".join([chunk.text async for chunk in chunks if isinstance(chunk, TextChunk)])
-
-
-_CODE_FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
 
 
 class SchemaBufferedAssembler(EventAssembler):

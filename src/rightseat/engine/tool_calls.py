@@ -134,9 +134,8 @@ class ToolCallBatch:
             # A new valid field is progress and does not count as a repeat.
             again = question.again + (invalid.accepted_fields == question.given)
             if again > MAX_REPEATS:
-                return replace(state, open=()), error_result(
-                    "no_answer", f"The person was asked three times: {invalid}"
-                )
+                no_answer = error_result("no_answer", f"The person was asked three times: {invalid}")
+                return replace(state, open=()), no_answer
             text = f"{question.ask.message}\n({invalid})"
             interrupt = self.make_interrupt(question.ask, question.interrupt.call, text)
             repeated = replace(question, interrupt=interrupt, again=again, given=invalid.accepted_fields)
@@ -214,7 +213,7 @@ class ToolCallBatch:
         tool = self.tools.get(call.name)
         limit = (tool and tool.timeout) or self.timeout
         try:
-            async with closing(self.invoke_tool(call, tool, limit)) as items:
+            async with closing(self.invoke(call, tool, limit)) as items:
                 async for item in items:
                     yield item
         except TimeoutError:
@@ -233,9 +232,7 @@ class ToolCallBatch:
             log.warning("tool %s failed", call.name, exc_info=error)
             yield error_result("tool_failed", mask(f"{type(error).__name__}: {error}")[:500])
 
-    async def invoke_tool(
-        self, call: ToolCall, tool: Tool | None, limit: float
-    ) -> AsyncIterator[Event | Result | Pause]:
+    async def invoke(self, call: ToolCall, tool: Tool | None, limit: float) -> AsyncIterator[Event | Result | Pause]:
         if tool is None or tool.call is None:
             yield error_result("unknown_tool", f"There is no tool {call.name} any more.")
             return
@@ -261,12 +258,10 @@ class ToolCallBatch:
         yield last if isinstance(last, Pause) else Result(last.text, last.failed)
 
     def record_pause(self, call: ToolCall, pause: Pause) -> None:
-        state = self.states[call.id]
+        answers = self.states[call.id].all_answers
         asks = enumerate(pause.asks)
         questions = tuple(OpenQuestion(self.make_interrupt(ask, call.id), ask, place) for place, ask in asks)
-        self.states[call.id] = replace(
-            state, open=questions, paused=True, state=pause.state, answers=state.all_answers, fresh={}
-        )
+        self.states[call.id] = CallState(open=questions, paused=True, state=pause.state, answers=answers)
 
     # State after a run.
 

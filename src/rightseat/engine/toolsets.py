@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
@@ -57,12 +57,10 @@ class CombinedToolset:
 
 
 @dataclass(frozen=True)
-class RemoteActions:
+class RemoteActions(Toolset):
     """Actions of remote endpoints as a toolset: those known when a turn starts."""
 
     agent_sources: Sequence[AgentSource]
-    suggestions: tuple[str, ...] = ()
-    groups: dict[str, str] = field(default_factory=dict)
 
     @property
     def tools(self) -> dict[str, Tool]:
@@ -70,9 +68,6 @@ class RemoteActions:
 
     def __contains__(self, name: object, /) -> bool:
         return name in self.tools
-
-    def with_default_question(self, turn: Turn, /) -> Turn:
-        return turn
 
     async def add_tools(self, tools: dict[str, Tool], turn: Turn, turn_messages: Sequence[Message], /) -> None:
         for name, tool in self.tools.items():

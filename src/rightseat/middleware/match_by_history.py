@@ -23,13 +23,11 @@ from rightseat.types.turn import InterruptAnswer, Turn
 
 
 def questions_as_text(store: Store) -> Layer:
-    layer = make_layer(
-        lambda turn: not turn.shows_interrupts, lambda inner, turn: stream_questions_as_text(inner, turn, store)
-    )
+    layer = make_layer(lambda turn: not turn.shows_interrupts, lambda inner, turn: stream_as_text(inner, turn, store))
     return lambda inner: layer(inner) if getattr(inner, "can_ask", True) else inner
 
 
-async def stream_questions_as_text(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[Event]:
+async def stream_as_text(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[Event]:
     answered_turn = await restore_answer(turn, store)
     texts = io.StringIO()
     question: Interrupt | None = None
@@ -117,12 +115,10 @@ def list_choices(field: object) -> list[str]:
 
 
 def match_results_by_history(store: Store) -> Layer:
-    return make_layer(
-        lambda turn: not turn.returns_call_ids, lambda inner, turn: stream_with_bound_calls(inner, turn, store)
-    )
+    return make_layer(lambda turn: not turn.returns_call_ids, lambda inner, turn: stream_with_ids(inner, turn, store))
 
 
-async def stream_with_bound_calls(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[Event]:
+async def stream_with_ids(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[Event]:
     turn = await restore_call_id(turn, store)
     names: dict[str, str] = {}
     async with closing(inner(turn)) as events:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Collection
+from time import perf_counter
 
 from msgspec.structs import replace
 
@@ -23,9 +23,7 @@ Clock = Callable[[], float]
 class RunMetrics(RunObserver):
     """Observes one run. Without a final event its client has left. `tools` names the server's own tools."""
 
-    def __init__(
-        self, meters: Metrics, assistant: str, tools: Collection[str], clock: Clock = time.perf_counter
-    ) -> None:
+    def __init__(self, meters: Metrics, assistant: str, tools: Collection[str], clock: Clock = perf_counter) -> None:
         self.meters = meters
         self.assistant = assistant
         self.tools = tools
@@ -72,7 +70,7 @@ class RunMetrics(RunObserver):
 class MeteredModel(ModelWrapper):
     """A model wrapper that counts calls, tokens, cost and seconds."""
 
-    def __init__(self, model: Model, source: ModelInfo, meters: Metrics, clock: Clock = time.perf_counter) -> None:
+    def __init__(self, model: Model, source: ModelInfo, meters: Metrics, clock: Clock = perf_counter) -> None:
         super().__init__(model, source)
         self.meters = meters
         self.clock = clock
@@ -82,15 +80,15 @@ class MeteredModel(ModelWrapper):
         began = self.clock()
         outcome = "failed"
         try:
-            async with closing(self.model.stream(prompt)) as fragments:
-                async for fragment in fragments:
-                    if type(fragment) is UsageChunk:
-                        meters.tokens.add(name, "input", by=fragment.usage.input)
-                        meters.tokens.add(name, "output", by=fragment.usage.output)
-                        if cost := self.info.compute_cost(fragment.usage):
+            async with closing(self.model.stream(prompt)) as chunks:
+                async for chunk in chunks:
+                    if type(chunk) is UsageChunk:
+                        meters.tokens.add(name, "input", by=chunk.usage.input)
+                        meters.tokens.add(name, "output", by=chunk.usage.output)
+                        if cost := self.info.compute_cost(chunk.usage):
                             meters.cost.add(name, by=cost)
-                            fragment = UsageChunk(replace(fragment.usage, cost=cost))
-                    yield fragment
+                            chunk = UsageChunk(replace(chunk.usage, cost=cost))
+                    yield chunk
             outcome = "ok"
         except RightseatError as error:
             outcome = error.code

@@ -54,10 +54,10 @@ class FallbackModel(ModelWrapper):
             try:
                 # The engine has fitted the prompt to the first member.
                 fitted = prompt if member is members[0] else fit_to_capabilities(prompt, member.model.capabilities)
-                async with closing(member.model.stream(fitted)) as fragments:
-                    async for fragment in fragments:
+                async with closing(member.model.stream(fitted)) as chunks:
+                    async for chunk in chunks:
                         has_output = True
-                        yield fragment
+                        yield chunk
                 return
             except UpstreamError as error:
                 if has_output or following is None or not is_down(error):
@@ -127,9 +127,9 @@ class RateLimitedModel(ModelWrapper):
         self.admit()
         self.load.running += 1
         try:
-            async with closing(self.model.stream(self.cap_answer_tokens(prompt))) as fragments:
-                async for fragment in fragments:
-                    yield fragment
+            async with closing(self.model.stream(self.cap_answer_tokens(prompt))) as chunks:
+                async for chunk in chunks:
+                    yield chunk
         finally:
             self.load.running -= 1
 

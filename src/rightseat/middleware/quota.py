@@ -93,13 +93,11 @@ class UsageAccount:
         """Count one more run; raises with `retry_after` if a limit is reached."""
         if now - self.day_start >= DAY:
             self.day_start, self.spent, self.tokens = now, 0.0, 0
-        remaining = self.day_start + DAY - now
-        if quota.spend_per_day and self.spent >= quota.spend_per_day:
-            raise SpendExceeded(
-                "You have reached your spending limit for a day. Try again later.", retry_after=remaining
-            )
-        if quota.tokens_per_day and self.tokens >= quota.tokens_per_day:
-            raise SpendExceeded("You have reached your token limit for a day. Try again later.", retry_after=remaining)
+        daily = (("spending", self.spent, quota.spend_per_day), ("token", self.tokens, quota.tokens_per_day))
+        for name, used, limit in daily:
+            if limit and used >= limit:
+                text = f"You have reached your {name} limit for a day. Try again later."
+                raise SpendExceeded(text, retry_after=self.day_start + DAY - now)
         if quota.concurrent_runs and self.running >= quota.concurrent_runs:
             raise TooManyRuns(
                 f"You have {self.running} running answers, the limit for one user. Wait until one ends.", retry_after=1
@@ -180,12 +178,10 @@ CURRENT_ACCOUNT: ContextVar[UsageAccount | None] = ContextVar("account", default
 
 def enforce_quotas(quotas: Quotas, usage: UsageTracker) -> Layer:
     """Layer that admits or rejects runs. Sub-runs are part of their parent's run and are not counted."""
-    return make_layer(lambda turn: not turn.depth, lambda inner, turn: stream_within_quota(inner, turn, quotas, usage))
+    return make_layer(lambda turn: not turn.depth, lambda inner, turn: stream_in_quota(inner, turn, quotas, usage))
 
 
-async def stream_within_quota(
-    inner: Responder, turn: Turn, quotas: Quotas, usage: UsageTracker
-) -> AsyncIterator[Event]:
+async def stream_in_quota(inner: Responder, turn: Turn, quotas: Quotas, usage: UsageTracker) -> AsyncIterator[Event]:
     account = await usage.open_account(turn.owner)
     quota = quotas.for_owner(turn.owner)
     account.admit(quota, usage.clock())
@@ -213,16 +209,16 @@ class BilledModel(ModelWrapper):
         texts: list[str] = []
         is_unserved = False
         try:
-            async with closing(self.model.stream(prompt)) as fragments:
-                async for fragment in fragments:
-                    match fragment:
+            async with closing(self.model.stream(prompt)) as chunks:
+                async for chunk in chunks:
+                    match chunk:
                         case TextChunk(text) | ReasoningChunk(text) | RefusalChunk(text) | ToolCallArgs(json=text):
                             texts.append(text)
                         case UsageChunk(usage):
                             used = usage
                         case _:
                             pass
-                    yield fragment
+                    yield chunk
         except UpstreamError:
             is_unserved = not texts
             raise

@@ -35,13 +35,13 @@ DELTAS_PER_ENTRY = 16
 """Deltas that are joined into one entry: the most that a killed process loses."""
 
 
-def record_runs(journal: ThreadStore, mode: RecordingMode = "threads", max_chars: int = RunLimits().run_bytes) -> Layer:
+def record_runs(store: ThreadStore, mode: RecordingMode = "threads", max_chars: int = RunLimits().run_bytes) -> Layer:
     """Layer that records runs. Mode `threads`: turns whose client may load them again. At most `max_chars`
     characters of a run are kept."""
     if mode == "off":
         return lambda inner: inner
     return make_layer(
-        lambda turn: should_record(turn, mode), lambda inner, turn: stream_recorded(inner, turn, journal, max_chars)
+        lambda turn: should_record(turn, mode), lambda inner, turn: stream_recorded(inner, turn, store, max_chars)
     )
 
 
@@ -51,13 +51,13 @@ def should_record(turn: Turn, mode: RecordingMode) -> bool:
     return mode == "all" or turn.recording == "asked"
 
 
-async def stream_recorded(inner: Responder, turn: Turn, journal: ThreadStore, max_chars: int) -> AsyncIterator[Event]:
+async def stream_recorded(inner: Responder, turn: Turn, store: ThreadStore, max_chars: int) -> AsyncIterator[Event]:
     recorder: RunRecorder | None = None
     async with closing(inner(turn)) as events:
         try:
             async for event in events:
                 if type(event) is RunStarted:
-                    recorder = await start_recording(turn, event, journal, max_chars)
+                    recorder = await start_recording(turn, event, store, max_chars)
                 elif recorder is not None:
                     recorder.add_event(event)
                 yield event
@@ -66,21 +66,19 @@ async def stream_recorded(inner: Responder, turn: Turn, journal: ThreadStore, ma
                 recorder.close()
 
 
-async def start_recording(turn: Turn, started: RunStarted, journal: ThreadStore, max_chars: int) -> RunRecorder | None:
+async def start_recording(turn: Turn, started: RunStarted, store: ThreadStore, max_chars: int) -> RunRecorder | None:
     """Lease the thread for the run and return its recorder; None if the store cannot record it."""
     thread = turn.conversation or started.thread
-    thread_title = make_title(turn.messages)
+    assistant, title = turn.assistant or DEFAULT_ASSISTANT, make_title(turn.messages)
     try:
-        before = await journal.begin_run(
-            turn.owner, thread, started.run, assistant=turn.assistant or DEFAULT_ASSISTANT, name=thread_title
-        )
+        before = await store.begin_run(turn.owner, thread, started.run, assistant=assistant, name=title)
     except Conflict:
         log.debug("an answer is not kept: another run has its thread")
         return None
     except StoreFailed:
         log.warning("an answer is not kept: the store failed")
         return None
-    recorder = RunRecorder(journal, turn, thread, before, max_chars)
+    recorder = RunRecorder(store, turn, thread, before, max_chars)
     recorder.write(extract_user_input(turn, new=before == 0, results=True))
     recorder.write(started)
     return recorder
@@ -89,8 +87,8 @@ async def start_recording(turn: Turn, started: RunStarted, journal: ThreadStore,
 class RunRecorder:
     """Writes the entries of one run."""
 
-    def __init__(self, journal: ThreadStore, turn: Turn, thread: str, last_number: int, max_chars: int) -> None:
-        self.journal = journal
+    def __init__(self, store: ThreadStore, turn: Turn, thread: str, last_number: int, max_chars: int) -> None:
+        self.store = store
         self.owner = turn.owner
         self.thread = thread
         self.number = last_number
@@ -141,7 +139,7 @@ class RunRecorder:
 
     def write(self, entry: ThreadEntry) -> None:
         self.number += 1
-        self.journal.append_entries(self.owner, self.thread, self.number, (entry,))
+        self.store.append_entries(self.owner, self.thread, self.number, (entry,))
         self.is_ended = is_run_end(entry)
 
     def end(self, entry: Event) -> None:

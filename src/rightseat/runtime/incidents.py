@@ -1,7 +1,6 @@
 """Incident: the report of a failed run, for the log and the operator's hooks.
 
-An Incident has no prompt, answer, header or key. Doors send clients the fields of their wire format, never
-the stack.
+An Incident has no prompt, answer, header or key. Doors send clients the fields of their wire format, never the stack.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from rightseat.engine.loop import Assistant
@@ -86,26 +86,24 @@ def apply_layers(responder: Responder, layers: Iterable[Layer]) -> Responder:
     return responder
 
 
-class HandoffTools:
-    """Makes the tools by which assistants hand over requests. Names are resolved at call time: agents come
-    and go, and two assistants may name each other."""
+def add_handoff_tools(
+    assistant: Assistant, descriptions: Mapping[str, str], get_responders: Callable[[], ResponderRegistry]
+) -> Assistant:
+    """Return the assistant with a tool for each agent that it may hand requests over to. Names are resolved at call
+    time: agents come and go, and two assistants may name each other."""
+    tools = (make_handoff_tool(name, descriptions.get(name, ""), get_responders) for name in assistant.agents)
+    return replace(assistant, tools=(*assistant.tools, *tools))
 
-    def __init__(self) -> None:
-        self.responders: ResponderRegistry = ResponderRegistry({})
 
-    def add_to_assistant(self, assistant: Assistant, descriptions: Mapping[str, str]) -> Assistant:
-        tools = tuple(self.make_tool(name, descriptions.get(name, "")) for name in assistant.agents)
-        return replace(assistant, tools=(*assistant.tools, *tools)) if tools else assistant
+def make_handoff_tool(name: str, description: str, get_responders: Callable[[], ResponderRegistry]) -> Tool:
+    async def respond(turn: Turn) -> AsyncIterator[Event]:
+        responders = get_responders()
+        if name not in responders:
+            raise AgentNotFound(f"There is no agent {name!r} now. Those that exist: {', '.join(responders)}")
+        async with closing(responders.get_unlayered(name)(turn)) as events:
+            async for event in events:
+                yield event
 
-    def make_tool(self, name: str, description: str) -> Tool:
-        async def respond(turn: Turn) -> AsyncIterator[Event]:
-            if name not in self.responders:
-                known = ", ".join(self.responders)
-                raise AgentNotFound(f"There is no agent {name!r} now. Those that exist: {known}")
-            async with closing(self.responders.get_unlayered(name)(turn)) as events:
-                async for event in events:
-                    yield event
-
-        tool_name = f"ask_{re.sub(r'[^A-Za-z0-9_-]+', '_', name)}"[:64]
-        text = description or f"Hand a request over to {name}, and get its answer."
-        return make_responder_tool(tool_name, text, respond, agent=name)
+    tool_name = f"ask_{re.sub(r'[^A-Za-z0-9_-]+', '_', name)}"[:64]
+    text = description or f"Hand a request over to {name}, and get its answer."
+    return make_responder_tool(tool_name, text, respond, agent=name)

@@ -12,8 +12,8 @@ import sys
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightseat.errors import Conflict, RightseatError, StoreFailed
 from rightseat.runtime.runs import new_id
@@ -148,9 +148,7 @@ class ThreadRuns:
     async def start(self, turn: Turn, respond: Responder) -> AsyncIterator[NumberedEntry]:
         """Start a run on its thread and return its entries, from the user input to the end. The same run id
         joins the active run; another one on a busy thread raises Conflict."""
-        turn = msgspec.structs.replace(
-            turn, thread=turn.thread or new_id(), run=turn.run or new_id(), recording="never"
-        )
+        turn = replace(turn, thread=turn.thread or new_id(), run=turn.run or new_id(), recording="never")
         key = (turn.owner.name, turn.thread)
         active = self.active_runs.get(key)
         if active is None:

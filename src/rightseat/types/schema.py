@@ -78,8 +78,6 @@ def nesting_depth(value: Any) -> int:
         level += 1
         if level > MAX_SCHEMA_DEPTH:
             break
-        parents = (
-            item.values() if isinstance(item, dict) else item for item in values if isinstance(item, dict | list)
-        )
-        values = [child for children in parents for child in children]
+        nodes = (item.values() if isinstance(item, dict) else item for item in values if isinstance(item, dict | list))
+        values = [child for children in nodes for child in children]
     return level

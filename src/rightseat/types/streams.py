@@ -6,7 +6,6 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
-from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -23,9 +22,7 @@ class closing(AbstractAsyncContextManager[AsyncIterator[T]], Generic[T]):
     async def __aenter__(self) -> AsyncIterator[T]:
         return self.stream
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         aclose = getattr(self.stream, "aclose", None)
         if aclose is not None:
             await aclose()

@@ -95,6 +95,5 @@ def find_weights_problem() -> str:
 
 def with_demo_script(config: Config, reason: str) -> Config:
     """Return the configuration with the demo script in place of the embedded model."""
-    return replace(
-        config, without_local=f"The embedded model cannot answer, {reason}; or set OPENAI_API_KEY, or use --model."
-    )
+    text = f"The embedded model cannot answer, {reason}; or set OPENAI_API_KEY, or use --model."
+    return replace(config, without_local=text)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, cast
 
 from rightseat.config.guardrails import GuardSettings, InputSettings, OutputSettings, ValidatorSettings
 from rightseat.config.imports import import_object
 from rightseat.config.settings import Config
 from rightseat.errors import CallerError, ConfigError
-from rightseat.middleware.guardrails.checks import FunctionCheck, RemoteCheck, TopicJudge
+from rightseat.middleware.guardrails.checks import FunctionCheck, RemoteCheck, TopicJudge, TopicWords
 from rightseat.middleware.guardrails.layer import GuardrailPolicies
 from rightseat.middleware.guardrails.matchers import PatternList, WordList, is_anchored
 from rightseat.middleware.guardrails.personal_data import DATA_KINDS
@@ -21,11 +21,7 @@ from rightseat.types.schema import get_validator
 
 FindMember = Callable[[str], FallbackMember]
 HOOK_NAMES = ("on_before_request", "on_after_request", "on_error")
-DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {
-    "input": ("input",),
-    "output": ("output",),
-    "both": ("input", "output"),
-}
+DIRECTIONS: dict[str, tuple[Direction, ...]] = {"input": ("input",), "output": ("output",), "both": ("input", "output")}
 
 
 def make_guards(config: Config, model: FindMember) -> GuardrailPolicies:
@@ -79,9 +75,7 @@ def make_guard(settings: GuardSettings, model: FindMember) -> GuardrailPolicy:
     )
 
 
-def make_rules(
-    settings: InputSettings | OutputSettings, topics: Mapping[str, tuple[str, ...]], **rules: Any
-) -> TextRules:
+def make_rules(settings: InputSettings | OutputSettings, topics: TopicWords, **rules: Any) -> TextRules:
     """Make the rules of one direction: those that both have, and `rules`."""
     return TextRules(
         deny=WordList(settings.deny),

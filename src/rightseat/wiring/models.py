@@ -38,7 +38,7 @@ class ModelRegistry:
 
     def is_local(self, model: Model) -> bool:
         """Tell whether the model runs on this machine, with a small context."""
-        names = (name for name, made in self.models.items() if made is model)
+        names = (name for name, known in self.models.items() if known is model)
         return any(split_spec(self.settings(name).spec)[0] == LOCAL for name in names)
 
     def get(self, name: str) -> Model:

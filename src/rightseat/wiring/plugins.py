@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from rightseat.plugins.sql.database import Database
 
 log = logging.getLogger(__name__)
+IsLocal = Callable[[Model], bool]
 MAX_LOGGED = 5
 MB = 1 << 20
 # Context assumed for a local model without a configured one.
@@ -65,7 +66,7 @@ def open_databases(config: Config) -> dict[str, Database]:
 
 def open_configured_database(name: str, settings: DatabaseSettings, config: Config) -> Database:
     """Make a database without connecting; ConfigError if its URL is invalid or a package is missing."""
-    # SQLAlchemy and sqlglot are imported only where a database is configured.
+    # Imported here: most servers have no database.
     from rightseat.plugins.sql.database import open_database
     from rightseat.plugins.sql.query import QueryLimits
 
@@ -233,18 +234,14 @@ def make_embedder(config: Config, get: Callable[[str], Model]) -> Embed | None:
 
 
 def attach_plugins(
-    assistants: Mapping[str, Assistant], catalog: PluginCatalog, config: Config, is_local: Callable[[Model], bool]
+    assistants: Mapping[str, Assistant], catalog: PluginCatalog, config: Config, is_local: IsLocal
 ) -> dict[str, Assistant]:
     """Attach plugins to assistants and add the plugins that are assistants themselves."""
-    attached = {
-        name: _attach_own_plugins(assistant, catalog, config, is_local) for name, assistant in assistants.items()
-    }
+    attached = {name: _attach_plugins(assistant, catalog, config, is_local) for name, assistant in assistants.items()}
     return attached | _plugin_assistants(attached, catalog, config, is_local)
 
 
-def _attach_own_plugins(
-    assistant: Assistant, catalog: PluginCatalog, config: Config, is_local: Callable[[Model], bool]
-) -> Assistant:
+def _attach_plugins(assistant: Assistant, catalog: PluginCatalog, config: Config, is_local: IsLocal) -> Assistant:
     settings = config.find_assistant(assistant.name)
     if settings is None or settings.plugins == ():
         return assistant
@@ -257,9 +254,7 @@ def _attach_own_plugins(
         raise ConfigError(f"[assistants.{name}] in {config.path}: {error.message}") from None
 
 
-def _with_catalog(
-    assistant: Assistant, catalog: PluginCatalog, config: Config, is_local: Callable[[Model], bool]
-) -> Assistant:
+def _with_catalog(assistant: Assistant, catalog: PluginCatalog, config: Config, is_local: IsLocal) -> Assistant:
     if not catalog.entries and not catalog.questions:
         return assistant
     for tool in assistant.tools:
@@ -272,7 +267,7 @@ def _with_catalog(
 
 
 def _plugin_assistants(
-    assistants: Mapping[str, Assistant], catalog: PluginCatalog, config: Config, is_local: Callable[[Model], bool]
+    assistants: Mapping[str, Assistant], catalog: PluginCatalog, config: Config, is_local: IsLocal
 ) -> dict[str, Assistant]:
     """Make an assistant of each plugin with `appears`, with its tools and the default's model."""
     default = assistants.get(DEFAULT_ASSISTANT) or next(iter(assistants.values()))

@@ -77,12 +77,8 @@ def _attach_allowed_servers(assistant: Assistant, servers: McpServers, config: C
             hint = f"Did you mean {near!r}?" if near else f"Write [mcp.{name}]."
             where = f"[assistants.{assistant.name}] in {config.path}"
             raise ConfigError(f"{where}: mcp: there is no server {name!r}. {hint}")
-    tool_sources: list[Toolset] = [assistant.toolset] if assistant.toolset is not None else []
-    if allowed is None or allowed:
-        tool_sources.append(servers.select(allowed))
-    if servers.request_source is not None:
-        tool_sources.append(servers.request_source)
-    return replace(assistant, toolset=combine_toolsets(tool_sources)) if tool_sources else assistant
+    allowed_servers = None if allowed == () else servers.select(allowed)
+    return replace(assistant, toolset=combine_toolsets(assistant.toolset, allowed_servers, servers.request_source))
 
 
 def attach_remote_actions(
@@ -93,15 +89,15 @@ def attach_remote_actions(
         return dict(assistants)
     actions = RemoteActions(sources)
     return {
-        name: replace(
-            assistant, toolset=combine_toolsets([assistant.toolset, actions] if assistant.toolset else [actions])
-        )
+        name: replace(assistant, toolset=combine_toolsets(assistant.toolset, actions))
         for name, assistant in assistants.items()
     }
 
 
-def combine_toolsets(toolsets: list[Toolset]) -> Toolset:
-    return toolsets[0] if len(toolsets) == 1 else CombinedToolset(toolsets)
+def combine_toolsets(*toolsets: Toolset | None) -> Toolset | None:
+    """Return the toolsets that are not None as one; None if there is none."""
+    present = [toolset for toolset in toolsets if toolset is not None]
+    return CombinedToolset(present) if len(present) > 1 else next(iter(present), None)
 
 
 def make_agent_sources(config: Config) -> Iterator[AgentSource]:

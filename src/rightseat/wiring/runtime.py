@@ -7,7 +7,6 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import structs
@@ -26,7 +25,7 @@ from rightseat.middleware.recording import RecordingMode, record_runs
 from rightseat.middleware.tracing import TracedModel, Tracing, trace_tool
 from rightseat.runtime.incidents import Environment
 from rightseat.runtime.metrics import Metrics
-from rightseat.runtime.responders import HandoffTools, ResponderRegistry
+from rightseat.runtime.responders import ResponderRegistry, add_handoff_tools
 from rightseat.runtime.runs import DEFAULT_ASSISTANT, RunSupervisor, RuntimeLimits
 from rightseat.runtime.threads import ThreadRuns
 from rightseat.stores.memory import MemoryStore
@@ -109,9 +108,8 @@ class Runtime:
         self.quotas, self.hooks, self.environment = quotas, hooks or Hooks(), environment
         self.store = store or MemoryStore()
         self._closes_store, self._closes_threads = store is None, parts.threads is None
-        self.ledger = parts.ledger or UsageTracker(
-            store=self.store if isinstance(self.store, CheckpointStore) else None
-        )
+        checkpoint_store = self.store if isinstance(self.store, CheckpointStore) else None
+        self.ledger = parts.ledger or UsageTracker(store=checkpoint_store)
         self.threads = parts.threads or ThreadRuns(self.store if isinstance(self.store, ThreadStore) else MemoryStore())
         infos = dict(parts.model_infos)
         if isinstance(model, str):
@@ -144,20 +142,17 @@ class Runtime:
         self.is_started = self.is_closed = False
 
     def _make_responders(self, layers: Iterable[Layer]) -> ResponderRegistry:
-        handoff_tools = HandoffTools()
         remote = (agent for source in self.agent_sources for agent in source.agents.values())
         descriptions = {agent.name: agent.description for agent in remote}
         descriptions |= {assistant.name: assistant.description for assistant in self.assistants.values()}
         responders: dict[str, Responder] = {
-            name: Engine(handoff_tools.add_to_assistant(assistant, descriptions), self.store)
+            name: Engine(add_handoff_tools(assistant, descriptions, lambda: self.responders), self.store)
             for name, assistant in self.assistants.items()
         }
         # A flow that is not described as an assistant is found by its name, and not listed.
         hidden = self.flows.keys() - self.assistants.keys() - self.agents.keys()
-        handoff_tools.responders = ResponderRegistry(
-            responders | {**self.flows, **self.agents}, hidden, self.agent_sources, layers
-        )
-        return handoff_tools.responders
+        responders |= {**self.flows, **self.agents}
+        return ResponderRegistry(responders, hidden, self.agent_sources, layers)
 
     def _run_layers(self) -> Iterator[Layer]:
         """Yield the layers inside a run, outermost first."""
@@ -349,9 +344,7 @@ class Runtime:
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         await self.drain(0)
         await self.close()
 

@@ -28,9 +28,10 @@ def test_secrets_compare_by_value() -> None:
 
 
 @pytest.mark.demand("engine.unknown_keys_rightseat_toml")
-def test_references(tmp_path: Path) -> None:
+def test_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A", "from-env")
     (tmp_path / "key").write_text("from-file\r\n", "utf-8")
-    assert resolve_reference("env:A", "k", env={"A": "from-env"}).reveal() == "from-env"
+    assert resolve_reference("env:A", "k").reveal() == "from-env"
     assert resolve_reference("file:key", "k", folder=tmp_path).reveal() == "from-file"
     assert resolve_reference(f"file:{tmp_path}/key", "k").reveal() == "from-file"
 
@@ -45,11 +46,15 @@ def test_references(tmp_path: Path) -> None:
         ("file:binary", "not UTF-8"),
     ],
 )
-def test_a_reference_to_nothing_names_key_and_place(tmp_path: Path, reference: str, said: str) -> None:
+def test_a_reference_to_nothing_names_key_and_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference: str, said: str
+) -> None:
+    monkeypatch.setenv("EMPTY", "")
+    monkeypatch.delenv("GONE", raising=False)
     (tmp_path / "empty").write_text("\n", "utf-8")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError) as caught:
-        resolve_reference(reference, "auth.keys.bob", folder=tmp_path, env={"EMPTY": ""})
+        resolve_reference(reference, "auth.keys.bob", folder=tmp_path)
     assert said in caught.value.message
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from rightseat.engine.loop import Assistant, Engine
 from rightseat.errors import AgentFailed
-from rightseat.middleware.match_by_history import match_results_by_history, questions_as_text, stream_questions_as_text
+from rightseat.middleware.match_by_history import match_results_by_history, questions_as_text, stream_as_text
 from rightseat.models.scripted import ScriptFileModel, load_script
 from rightseat.runtime.responders import apply_layers
 from rightseat.stores.memory import MemoryStore
@@ -215,7 +215,7 @@ def test_a_layer_steps_aside_for_whom_it_has_nothing_to_do() -> None:
     layers = [questions_as_text(store), match_results_by_history(store)]
     turn = Turn(messages=(text_message("user", "?"),), shows_interrupts=False)
     # Every token would pay for a generator more.
-    for tools, code in (((), Engine.__call__), ((Tool("t", "", {}, run_empty_tool),), stream_questions_as_text)):
+    for tools, code in (((), Engine.__call__), ((Tool("t", "", {}, run_empty_tool),), stream_as_text)):
         engine = Engine(Assistant("a", make_scripted_model({"say": "Hi"}), tools=tools), store)
         stream: Any = apply_layers(engine, layers)(turn)
         assert stream.ag_code is code.__code__

@@ -155,11 +155,8 @@ async def count_tokens(text: str, model: Model | None) -> int:
 async def check_text(guard: GuardrailPolicy, turn: Turn, text: str, find_model: ModelLookup) -> str:
     max_tokens = guard.input.max_tokens
     # A token has at least one byte.
-    if (
-        max_tokens
-        and len(text.encode(errors="replace")) > max_tokens
-        and await count_tokens(text, find_model(turn.assistant)) > max_tokens
-    ):
+    may_exceed = max_tokens and len(text.encode(errors="replace")) > max_tokens
+    if may_exceed and await count_tokens(text, find_model(turn.assistant)) > max_tokens:
         raise make_refusal(guard, "tokens")
     try:
         return await apply_checks(guard.checks, text, "input", turn)

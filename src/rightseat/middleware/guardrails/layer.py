@@ -45,14 +45,11 @@ class GuardrailPolicies(Struct, frozen=True):
         """Return a copy whose judge models are wrapped."""
 
         def wrap_policy(guard: GuardrailPolicy) -> GuardrailPolicy:
-            checks = (
-                check.with_wrapped_model(wrap) if isinstance(check, TopicJudge) else check for check in guard.checks
-            )
+            checks = [c.with_wrapped_model(wrap) if isinstance(c, TopicJudge) else c for c in guard.checks]
             return replace(guard, checks=tuple(checks))
 
-        return GuardrailPolicies(
-            wrap_policy(self.default), {name: wrap_policy(guard) for name, guard in self.named.items()}
-        )
+        named = {name: wrap_policy(guard) for name, guard in self.named.items()}
+        return GuardrailPolicies(wrap_policy(self.default), named)
 
     async def close(self) -> None:
         for guard in (self.default, *self.named.values()):

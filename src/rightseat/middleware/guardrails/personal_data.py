@@ -182,19 +182,12 @@ PEM_LABELS = ("RSA PRIVATE KEY", "EC PRIVATE KEY", "OPENSSH PRIVATE KEY", "ENCRY
 DATA_PATTERNS: dict[str, tuple[DataPattern, ...]] = {
     "email": (
         DataPattern(
-            r"[A-Za-z0-9_.+%'-]{1,64}@[A-Za-z0-9.-]{1,190}\.[A-Za-z]{2,24}",
-            not_before="[A-Za-z0-9_%+-]",
-            is_valid=is_email,
+            r"[A-Za-z0-9_.+%'-]{1,64}@[A-Za-z0-9.-]{1,190}\.[A-Za-z]{2,24}", "[A-Za-z0-9_%+-]", is_valid=is_email
         ),
     ),
     "national_id": (
         DataPattern(r"[1-9]\d{16}[0-9Xx]", is_valid=is_chinese_resident_id),
-        DataPattern(
-            r"\d{3}[ -]\d{2}[ -]\d{4}",
-            not_before=NUMBER_BEFORE,
-            not_after=NUMBER_AFTER,
-            is_valid=is_us_social_security_number,
-        ),
+        DataPattern(r"\d{3}[ -]\d{2}[ -]\d{4}", NUMBER_BEFORE, NUMBER_AFTER, is_us_social_security_number),
     ),
     "card": (
         DataPattern(r"\d{13,19}", is_valid=is_card_number),
@@ -219,12 +212,7 @@ DATA_PATTERNS: dict[str, tuple[DataPattern, ...]] = {
         DataPattern(r"0\d{2,4}[ /-]\d{5,9}", not_before=NUMBER_BEFORE, not_after=NUMBER_AFTER),
     ),
     "ip": (
-        DataPattern(
-            r"\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}",
-            not_before="[0-9A-Za-z.-]",
-            not_after="[0-9A-Za-z-]",
-            is_valid=is_ipv4,
-        ),
+        DataPattern(r"\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}", "[0-9A-Za-z.-]", "[0-9A-Za-z-]", is_ipv4),
         DataPattern("[0-9A-Fa-f]{1,4}:" * 7 + "[0-9A-Fa-f]{1,4}", not_before="[0-9A-Za-z:]"),
     ),
     "secret": (

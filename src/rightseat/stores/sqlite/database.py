@@ -231,20 +231,18 @@ class WriterThread:
             self.running = loop.run_in_executor(self.executor, self.run_batch, [job for job, _ in batch])
             self.running.add_done_callback(partial(self.finish_batch, loop, batch))
 
-    def finish_batch(
-        self, loop: asyncio.AbstractEventLoop, batch: PendingJobs, done: asyncio.Future[list[Any]]
-    ) -> None:
+    def finish_batch(self, loop: asyncio.AbstractEventLoop, jobs: PendingJobs, done: asyncio.Future[list[Any]]) -> None:
         self.running = None
         error = done.exception()
         outcomes = [error] if error is not None else done.result()
         if error is not None:
             # A job raised and the batch was rolled back: repeat each job by itself.
             self.needs_recount = True
-            if len(batch) > 1:
-                self.pending, self.isolate_next = [*batch, *self.pending], len(batch)
-                batch, outcomes = [], []
+            if len(jobs) > 1:
+                self.pending, self.isolate_next = [*jobs, *self.pending], len(jobs)
+                jobs, outcomes = [], []
         self.start_batch(loop)
-        for (_, future), outcome in zip(batch, outcomes, strict=True):
+        for (_, future), outcome in zip(jobs, outcomes, strict=True):
             if future.done():
                 continue
             if isinstance(outcome, BaseException):

@@ -55,15 +55,13 @@ class ThreadTable:
 
     def begin_run(self, key: ThreadKey, run: str, assistant: str, name: str) -> int:
         now = self.clock()
-        lease = self.database.execute("SELECT run FROM leases WHERE owner = ? AND thread = ?", key).fetchone()
-        if lease:
+        if self.database.execute("SELECT run FROM leases WHERE owner = ? AND thread = ?", key).fetchone():
             raise Conflict(THREAD_BUSY)
         self.database.execute(
-            "INSERT INTO threads (owner, id, name, assistant, created, updated) VALUES (?, ?, ?, ?, ?, ?) "
-            "ON CONFLICT (owner, id) DO UPDATE SET updated = excluded.updated",
+            "INSERT INTO threads (owner, id, name, assistant, created, updated, runs) VALUES (?, ?, ?, ?, ?, ?, 1) "
+            "ON CONFLICT (owner, id) DO UPDATE SET updated = excluded.updated, runs = runs + 1",
             (*key, name, assistant, now, now),
         )
-        self.database.execute("UPDATE threads SET runs = runs + 1 WHERE owner = ? AND id = ?", key)
         self.database.execute(
             "INSERT INTO leases (owner, thread, run, process, epoch, beat) VALUES (?, ?, ?, ?, ?, ?)",
             (*key, run, self.process, self.epoch, now),
@@ -219,10 +217,8 @@ class ThreadTable:
 
     def end_orphaned_runs(self) -> int:
         """End the runs of dead processes and return their number; the folder lock excludes live ones."""
-        leases = self.database.execute(
-            "SELECT owner, thread, run FROM leases WHERE epoch <> ?", (self.epoch,)
-        ).fetchall()
-        for owner, thread, name in leases:
+        runs = self.database.execute("SELECT owner, thread, run FROM leases WHERE epoch <> ?", (self.epoch,)).fetchall()
+        for owner, thread, name in runs:
             key = (owner, thread)
             last, run = self.last_numbers(key)
             open_messages = OpenMessageTracker()
@@ -233,7 +229,7 @@ class ThreadTable:
             run_started = [] if events else [RunStarted(thread, name)]
             ends = [*run_started, *open_messages.end_events(), RUN_RESTARTED]
             self.append_rows({key: list(enumerate(ends, last + 1))})
-        return len(leases)
+        return len(runs)
 
 
 def decode_threads(rows: sqlite3.Cursor) -> list[Thread]:

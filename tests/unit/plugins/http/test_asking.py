@@ -1,6 +1,8 @@
 """Before a call: missing values, agreement, and what an agreement is bound to. Through the whole line."""
 
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,6 @@ from rightseat.stores.sqlite import SQLiteStore
 from rightseat.types.events import CallResult, Interrupt, RunFinished
 from rightseat.types.schema import get_validator
 from rightseat.types.turn import InterruptAnswer
-from rightseat.wiring.runtime import RuntimeParts
 from tests.kit.app_server import FakeModel, reply_calls, reply_text
 from tests.unit.engine.turns import list_call_results, list_error_codes, run_turn
 from tests.unit.plugins.http.plugin_values import (
@@ -44,14 +45,12 @@ def make_ticket_operation(url: str, **more: Any) -> Operation:
     return make_operation("POST", "/tickets", body=body, url=f"{url}/api", **more)
 
 
-def make_stored_runtime(model: FakeModel, made: Plugin, folder: Path) -> Runtime:
+@asynccontextmanager
+async def open_stored_runtime(model: FakeModel, made: Plugin, folder: Path) -> AsyncIterator[Runtime]:
     store = SQLiteStore(folder)
-    return Runtime(
-        model=model,
-        tools=make_operation_tools(made, LOCAL_POLICY),
-        store=store,
-        parts=RuntimeParts(closers=(store.close,)),
-    )
+    async with Runtime(model=model, tools=make_operation_tools(made, LOCAL_POLICY), store=store) as runtime:
+        yield runtime
+    await store.close()
 
 
 @pytest.mark.demand("plugins.missing_required_values_question", "plugins.bug_original_loader_calling")
@@ -177,20 +176,18 @@ async def test_a_dangerous_call_waits_for_a_yes_and_shows_what_is_sent(api: Reco
         )
     )
     model = FakeModel(reply_calls(("shop_act", '{"id":"a/b\\u202e"}')))
-    first = make_stored_runtime(model, made, tmp_path)
-    [ask] = [event for event in await run_turn(first) if isinstance(event, Interrupt)]
-    await first.close()
+    async with open_stored_runtime(model, made, tmp_path) as first:
+        [ask] = [event for event in await run_turn(first) if isinstance(event, Interrupt)]
     host = api.url.removeprefix("http://")
     assert ask.kind == "confirm"
     assert ask.message == (f"Allow DELETE /api/hosts/a%2Fb%E2%80%AE at {host} with " + '{"id":"a/b\\u202e"}?')
     assert api.requests == []
-    second = make_stored_runtime(FakeModel(reply_text("gone")), made, tmp_path)
-    events = await run_turn(second, answers=(InterruptAnswer(ask.id, payload={"approved": True}),))
-    assert [event.failed for event in events if isinstance(event, CallResult)] == [False]
-    assert [(got.method, got.raw_target) for got in api.requests] == [("DELETE", "/api/hosts/a%2Fb%E2%80%AE")]
-    again = await run_turn(second, answers=(InterruptAnswer(ask.id, payload={"approved": True}),))
-    assert len(api.requests) == 1, again
-    await second.close()
+    async with open_stored_runtime(FakeModel(reply_text("gone")), made, tmp_path) as second:
+        events = await run_turn(second, answers=(InterruptAnswer(ask.id, payload={"approved": True}),))
+        assert [event.failed for event in events if isinstance(event, CallResult)] == [False]
+        assert [(got.method, got.raw_target) for got in api.requests] == [("DELETE", "/api/hosts/a%2Fb%E2%80%AE")]
+        again = await run_turn(second, answers=(InterruptAnswer(ask.id, payload={"approved": True}),))
+        assert len(api.requests) == 1, again
 
 
 @pytest.mark.demand("plugins.dangerous_operations_config_all")
