@@ -69,6 +69,16 @@ class TemplateCapabilities(Struct, frozen=True):
     called: str = ""
     builtin_tools: bool = False
 
+    def renders_calls(self, text: str) -> bool:
+        """Return whether calls are rendered together with this text of their message."""
+        return self.tool_calls and (self.text_and_calls or not text)
+
+    @property
+    def renders_results(self) -> bool:
+        """Return whether there is a tool role that the model was trained on. A template without tool support
+        may render any role name."""
+        return self.tool_role and (self.tools or self.tool_calls)
+
 
 class CallRendering(Struct, frozen=True):
     object_arguments: bool

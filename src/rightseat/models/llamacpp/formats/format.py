@@ -131,11 +131,11 @@ class ToolCallFormat:
 
     def writes_calls_as_text(self, message: Message, context: FormatContext) -> bool:
         """Return whether `format_calls` writes earlier calls, because the template renders them badly."""
-        return self.own_prompt or not renders_calls(message, context.capabilities)
+        return self.own_prompt or not context.capabilities.renders_calls(message.text)
 
     def writes_results_as_text(self, context: FormatContext) -> bool:
         """Return whether `format_result` writes results, because the template has no role for them."""
-        return self.own_prompt or not renders_results(context.capabilities)
+        return self.own_prompt or not context.capabilities.renders_results
 
     def format_calls(self, message: Message, context: FormatContext) -> str:
         """Return an earlier assistant message with calls, as the model would have written it."""
@@ -239,17 +239,6 @@ class ToolCallFormat:
         texts = [*instructions, system] if self.instructions_first else [system, *instructions]
         part = TextMessagePart(TrustedText("\n\n".join(filter(None, texts))))
         return (replace(messages[0], parts=(part,)), *messages[1:])
-
-
-def renders_calls(message: Message, capabilities: TemplateCapabilities) -> bool:
-    """Return whether a template renders the message's calls together with its text."""
-    return capabilities.tool_calls and (capabilities.text_and_calls or not message.text)
-
-
-def renders_results(capabilities: TemplateCapabilities) -> bool:
-    """Return whether a template has a tool role that its model was trained on. A template without tool
-    support may render any role name."""
-    return capabilities.tool_role and (capabilities.tools or capabilities.tool_calls)
 
 
 def to_openai_tool(tool: ToolSpec) -> dict[str, Any]:

@@ -14,14 +14,7 @@ from msgspec.structs import replace
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.formats import llama
 from rightseat.models.llamacpp.formats.answer_grammar import AnswerGrammar, Parser, add_excluding_rule, check_bare_name
-from rightseat.models.llamacpp.formats.format import (
-    FormatContext,
-    PromptPlan,
-    ToolCallFormat,
-    renders_calls,
-    renders_results,
-    to_openai_tool,
-)
+from rightseat.models.llamacpp.formats.format import FormatContext, PromptPlan, ToolCallFormat, to_openai_tool
 from rightseat.models.llamacpp.formats.llama import FUNCTION, TAG, LlamaFunctionsFormat, get_single_argument
 from rightseat.tools.text_calls import builtin
 from rightseat.tools.text_calls.builtin import CODE_TOOLS
@@ -135,10 +128,10 @@ class RecipientFormat(ToolCallFormat):
         return read
 
     def writes_calls_as_text(self, message: Message, context: FormatContext) -> bool:
-        return not renders_calls(message, context.capabilities)
+        return not context.capabilities.renders_calls(message.text)
 
     def writes_results_as_text(self, context: FormatContext) -> bool:
-        return not renders_results(context.capabilities)
+        return not context.capabilities.renders_results
 
     def format_calls(self, message: Message, context: FormatContext) -> str:
         mark, prefix, suffix = context.mark_foreign, self.recipient_prefix, self.recipient_suffix

@@ -28,7 +28,6 @@ from rightseat.models.llamacpp.formats.format import (
     PromptPlan,
     ToolCallFormat,
     dump_json,
-    renders_results,
     to_openai_tool,
 )
 from rightseat.models.llamacpp.grammar import charset
@@ -298,7 +297,7 @@ class LlamaFunctionsFormat(PythonTagFormat):
         return read
 
     def writes_results_as_text(self, context: FormatContext) -> bool:
-        return not renders_results(context.capabilities)
+        return not context.capabilities.renders_results
 
     def format_calls(self, message: Message, context: FormatContext) -> str:
         calls = [
