@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from rightseat.engine.structured import SCHEMA_INSTRUCTION, complete_text
+from rightseat.engine.structured import SCHEMA_INSTRUCTION
 from rightseat.models.llamacpp import options, weights
 from rightseat.models.llamacpp.model import LlamaCppModel
 from rightseat.types import chunks
@@ -150,7 +150,8 @@ async def is_step_chosen(model: LlamaCppModel, item: HeldOutQuestion) -> bool:
     asked = f"{item.question}\n\n{'选择下一步：' if item.zh else 'Choose the next step:'}\n{listed}"
     told = text_message("system", SCHEMA_INSTRUCTION + msgspec.json.encode(schema).decode())
     prompt = Prompt(messages=(told, text_message("user", asked)), output_schema=schema, settings=SETTINGS)
-    return await complete_text(model, prompt) == f'"{item.calls[0][0][0]}"'
+    texts = [chunk.text async for chunk in model.stream(prompt) if isinstance(chunk, chunks.TextChunk)]
+    return "".join(texts) == f'"{item.calls[0][0][0]}"'
 
 
 async def evaluate_items(

@@ -13,8 +13,8 @@ from typing import Any
 from rightseat.agents._peer.client import PeerErrors
 from rightseat.agents._peer.json_text import dict_items, make_add_operation, parse_partial_json, to_text
 from rightseat.agents.agui.interrupts import interrupt_from_custom, interrupt_from_outcome
-from rightseat.agents.agui.request import select_client_tools
 from rightseat.agents.agui.peer_output import PeerOutput, UnstreamedOutput
+from rightseat.agents.agui.request import select_client_tools
 from rightseat.types.events import (
     Custom,
     Event,

@@ -304,7 +304,6 @@ class FlowResponder:
         return ToolCallBatch(message, {CALL_NAME: tool}, turn, ids, self.store, self.flow.timeout + GRACE_SECONDS)
 
 
-
 def describe_chosen_end(content: str) -> str:
     """Return the message for an end that a person has chosen; raise any other failure."""
     error = msgspec.json.decode(content)["error"]
