@@ -17,19 +17,12 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from rightseat.errors import CallerError, ContextTooLong, NotConfigured, UpstreamError
-from rightseat.models.llamacpp import (
-    completion,
-    control_tokens,
-    formats,
-    gguf,
-    prompt_log,
-    slot_scheduler,
-    tool_ranking,
-)
+from rightseat.models.llamacpp import completion, control_tokens, formats, prompt_log, slot_scheduler, tool_ranking
 from rightseat.models.llamacpp.client import LlamaServer, LlamaServerClient
 from rightseat.models.llamacpp.control_tokens import ControlTokenDiscovery, ControlTokens, select_control_tokens
 from rightseat.models.llamacpp.formats.answer_grammar import ThinkingTags
 from rightseat.models.llamacpp.formats.format import FormatContext, PromptPlan, ToolCallFormat
+from rightseat.models.llamacpp.gguf import read_header
 from rightseat.models.llamacpp.template import (
     ChatTemplate,
     TemplateChoice,
@@ -366,7 +359,7 @@ class Embedder:
 def describe_from_file(path: Path, template: TemplateChoice) -> ModelDescriber:
     async def describe(_server: LlamaServer) -> ModelDescription:
         # Reading a vocabulary of some hundred thousand tokens would block the event loop.
-        header = await asyncio.to_thread(gguf.read_header, path)
+        header = await asyncio.to_thread(read_header, path)
         sources = template.resolve(sources_from_header(header), header.templates)
         written = sources.default + (sources.tool_use or "")
         return ModelDescription(sources, select_control_tokens(header.control_tokens, header.added_tokens, written))

@@ -22,12 +22,7 @@ from rightseat.errors import CallerError, ConfigError
 from rightseat.models.llamacpp.control_tokens import ControlTokens, TrustedText
 from rightseat.models.llamacpp.gguf import GgufHeader
 from rightseat.models.llamacpp.sandbox import TEMPLATE_ERRORS, Clock, TemplateLimitExceeded, TemplateSandbox
-from rightseat.models.llamacpp.template_probe import (
-    ProbeRequest,
-    ProbeResult,
-    TemplateCapabilities,
-    make_template_variables,
-)
+from rightseat.models.llamacpp.template_probe import ProbeRequest, ProbeResult, TemplateCapabilities, build_variables
 from rightseat.types.messages import Message, ToolCall
 from rightseat.types.text import closest_match
 
@@ -248,7 +243,7 @@ class ChatTemplate:
         `tools` are in OpenAI's form; `extra` are further template variables.
         """
         template_messages = control_tokens.mark(to_template_messages(messages, self.capabilities))
-        values = make_template_variables(template_messages, self._bos, self._eos, self._clock(), **extra)
+        values = build_variables(template_messages, self._bos, self._eos, self._clock(), **extra)
         values["tools"] = control_tokens.mark(list(tools)) or None
         values["add_generation_prompt"] = add_generation_prompt
         try:

@@ -234,7 +234,7 @@ def probe_template(request: ProbeRequest) -> ProbeResult:
         template = sandbox.compile_template(request.source)
 
         def render(turns: list[dict[str, Any]], **more: Any) -> str:
-            values = make_template_variables(turns, request.bos, request.eos, datetime.datetime(2026, 1, 2), **more)
+            values = build_variables(turns, request.bos, request.eos, datetime.datetime(2026, 1, 2), **more)
             return sandbox.render_template(template, values, CPU_SECONDS)
 
         return ProbeResult(abilities=probe_capabilities(render))
@@ -250,7 +250,7 @@ def probe_template(request: ProbeRequest) -> ProbeResult:
         return ProbeResult(refused=f"it is not valid ({type(error).__name__})")
 
 
-def make_template_variables(
+def build_variables(
     messages: list[dict[str, Any]], bos: str, eos: str, now: datetime.datetime, **extra: Any
 ) -> dict[str, Any]:
     """Return all variables that chat templates use."""
