@@ -71,18 +71,15 @@ def build_request_body(
     has_adapter: bool = False,
 ) -> dict[str, Any]:
     """Build the request body. `has_adapter`: a LoRA adapter is loaded that the request must enable."""
-    stops = [*plan.stop_words, *(() if plan.filters_stop_words else settings.stop)]
     request: dict[str, Any] = {"prompt": prompt, "cache_prompt": True}
     request |= build_sampling(settings, default_max_tokens=default_max_tokens, temperature=temperature)
-    if stops:
-        request["stop"] = stops
-    if plan.preserved_tokens:
-        request["preserved_tokens"] = list(plan.preserved_tokens)
-    if plan.grammar:
-        request["grammar"] = plan.grammar
-    if plan.uses_adapter and has_adapter:
-        request["lora"] = [{"id": 0, "scale": 1.0}]
-    return request
+    optional = {
+        "stop": [*plan.stop_words, *(() if plan.filters_stop_words else settings.stop)],
+        "preserved_tokens": list(plan.preserved_tokens),
+        "grammar": plan.grammar,
+        "lora": [{"id": 0, "scale": 1.0}] if plan.uses_adapter and has_adapter else None,
+    }
+    return request | {name: value for name, value in optional.items() if value}
 
 
 def build_raw_request(raw: RawPrompt, settings: SamplingSettings) -> dict[str, Any]:
@@ -98,14 +95,10 @@ def build_raw_request(raw: RawPrompt, settings: SamplingSettings) -> dict[str, A
         "cache_prompt": True,
         **build_sampling(settings, default_max_tokens=DEFAULT_RAW_TOKENS),
     }
-    if settings.stop:
-        body["stop"] = list(settings.stop)
-    if raw.grammar:
-        body["grammar"] = raw.grammar
-    if raw.logprobs is not None:
-        # With logprobs = 0 the chosen token's own logprob is still wanted.
-        body["n_probs"] = max(1, raw.logprobs)
-    return body
+    # With logprobs = 0 the chosen token's own logprob is still wanted.
+    n_probs = None if raw.logprobs is None else max(1, raw.logprobs)
+    optional = {"stop": list(settings.stop), "grammar": raw.grammar, "n_probs": n_probs}
+    return body | {name: value for name, value in optional.items() if value}
 
 
 def read_raw_chunk(chunk: CompletionChunk, raw: RawPrompt) -> Iterator[ModelChunk]:

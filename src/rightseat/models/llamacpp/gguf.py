@@ -145,9 +145,9 @@ class _HeaderReader:
         if count * size > self._size - self._offset or (kind == _STRING and count > MAX_TOKENS):
             elements = "strings" if kind == _STRING else "numbers"
             raise self._make_error(f"the array {key[:60]!r} claims {count} {elements}")
-        if key == _TOKENS and kind == _STRING:
-            self._tokens_offset, self._token_count = self._offset, count
         if kind == _STRING:
+            if key == _TOKENS:
+                self._tokens_offset, self._token_count = self._offset, count
             for _ in range(count):
                 self._skip(self._read_number(_U64))
         elif key == _TOKEN_TYPES and kind == _INT32 and count <= MAX_TOKENS:
