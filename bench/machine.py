@@ -37,7 +37,7 @@ def describe_machine(peers: Iterable[Versioned]) -> dict[str, str]:
         "machine": f"{_processor()}, {os.cpu_count()} cores",
         "Python": platform.python_version(),
         "uvloop": version("uvloop"),
-        "aiohttp": version("aiohttp"),
+        "httptools": version("httptools"),
     }
     return found | {peer.name: known for peer in peers if (known := peer.version())}
 

@@ -130,7 +130,7 @@ async def test_a_client_that_reads_slowly_is_not_a_silent_upstream() -> None:
 
 
 async def test_tokens_that_arrived_with_the_cut_are_kept() -> None:
-    """The reader is held up while tokens and the end arrive together: aiohttp then has both to tell."""
+    """The reader is held up while tokens and the end arrive together."""
     begun, cut = asyncio.Event(), asyncio.Event()
 
     async def reply(connection: Connection, request: ReceivedRequest) -> None:

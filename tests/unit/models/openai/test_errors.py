@@ -43,7 +43,7 @@ EXPECTED_ERRORS = {
     "redirect": errors.UpstreamRejected,
     "huge": errors.UpstreamGarbled,
 }
-# Whether aiohttp sees the flaw together with the head or after it is a matter of reads.
+# Whether the flaw arrives together with the head or after it is a matter of reads.
 EITHER = {"bad-chunk-size", "length-too-short"}
 # [DONE] came: that the body's length was a lie can no longer spoil the answer.
 HARMLESS = {"length-too-long"}

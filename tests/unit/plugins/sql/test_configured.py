@@ -2,9 +2,7 @@
 
 import logging
 from pathlib import Path
-from typing import Any
 
-import aiohttp
 import pytest
 from msgspec import json
 
@@ -13,6 +11,7 @@ from rightseat.config.settings import Config
 from rightseat.doctor import setup
 from rightseat.errors import ConfigError
 from rightseat.wiring.plugins import load_catalog, open_databases
+from tests.kit.client import RawHttpClient
 from tests.kit.server import RightseatProcess
 from tests.unit.plugins.sql.shops import create_sqlite_shop
 
@@ -125,16 +124,19 @@ def test_needed_extras_are_named(tmp_path: Path, shop_url: str) -> None:
 @pytest.mark.long
 @pytest.mark.io
 async def test_flow_answers_at_real_doors(tmp_path: Path) -> None:
-    given = ("--config", str(write_config(tmp_path)))
-    script = f"scripted:{tmp_path / 'script.json'}"
-    async with RightseatProcess(model=script, args=given) as server, aiohttp.ClientSession() as client:
-        asked: dict[str, Any] = {"model": "shop.regions", "messages": [{"role": "user", "content": "Bo"}]}
-        async with client.post(f"{server.url}/v1/chat/completions", json=asked) as answer:
-            said = (await answer.json())["choices"][0]["message"]["content"]
-        assert "| north | 2 |" in said
-        assert "| south |" not in said
-        assert said.endswith("Two in the north.")
-        url = said.partition("[Customers.csv](")[2].partition(")")[0]
-        async with client.get(url) as numbers:
-            assert (numbers.status, numbers.content_type) == (200, "text/csv")
-            assert "north,2" in await numbers.text()
+    args = ("--config", str(write_config(tmp_path)))
+    body = {"model": "shop.regions", "messages": [{"role": "user", "content": "Bo"}]}
+    async with RightseatProcess(model=f"scripted:{tmp_path / 'script.json'}", args=args) as server:
+        async with RawHttpClient(server.url) as client:
+            await client.post_json("/v1/chat/completions", body)
+            assert (await client.read_head()).status == 200
+            answer = (await client.read_json())["choices"][0]["message"]["content"]
+        assert "| north | 2 |" in answer
+        assert "| south |" not in answer
+        assert answer.endswith("Two in the north.")
+        url = answer.partition("[Customers.csv](")[2].partition(")")[0]
+        async with RawHttpClient(server.url) as client:
+            await client.get(url.removeprefix(server.url))
+            head = await client.read_head()
+            assert (head.status, head.headers["content-type"].partition(";")[0]) == (200, "text/csv")
+            assert b"north,2" in await client.read_body()
