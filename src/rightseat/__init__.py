@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rightseat.types.messages import Message, text_message
     from rightseat.types.model import Model, Prompt
     from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext
-    from rightseat.types.turn import Owner, Turn
+    from rightseat.types.turn import Owner, Turn, TurnClient
     from rightseat.wiring.ask import Answer
     from rightseat.wiring.runtime import Runtime
 
@@ -49,7 +49,7 @@ _NAMES_BY_MODULE = {
     "types.messages": "Message text_message",
     "types.model": "Model Prompt",
     "types.tools": "Ask Pause Result Tool ToolContext",
-    "types.turn": "Owner Turn",
+    "types.turn": "Owner Turn TurnClient",
     "wiring.ask": "Answer",
     "wiring.runtime": "Runtime",
 }
@@ -82,6 +82,7 @@ __all__ = [
     "ToolCallStart",
     "ToolContext",
     "Turn",
+    "TurnClient",
     "Usage",
     "UsageChunk",
     "asgi",

@@ -36,7 +36,7 @@ from rightseat.types.events import (
 )
 from rightseat.types.messages import FileMessagePart, Message, text_message
 from rightseat.types.streams import closing
-from rightseat.types.turn import InterruptAnswer, Turn
+from rightseat.types.turn import InterruptAnswer, Turn, TurnClient
 from rightseat.wiring.default_model import choose_model
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.runtime import Runtime
@@ -239,7 +239,7 @@ class ChatSession:
             assistant=self.assistant,
             answers=answers,
             thread=self.thread,
-            shows_artifacts=False,
+            client=TurnClient(shows_artifacts=False),
         )
         interrupts: list[Interrupt] = []
         async with closing(self.runtime.run(turn)) as events:

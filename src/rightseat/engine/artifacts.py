@@ -38,9 +38,9 @@ class StoredFile(Struct, frozen=True):
 async def present_artifact(event: Artifact, turn: Turn, store: Store) -> Sequence[Event]:
     """Return the artifact, or its text for a door that shows none."""
     # In a terminal nobody can follow a link: there is no server.
-    if event.kind == "file" and (turn.shows_artifacts or turn.base_url):
+    if event.kind == "file" and (turn.client.shows_artifacts or turn.client.base_url):
         event = await store_and_link_file(event, turn, store)
-    if turn.shows_artifacts:
+    if turn.client.shows_artifacts:
         return [event]
     text = artifact_as_text(event)
     return text_events(IdGenerator().new_message_id(), text) if text else []
@@ -56,7 +56,7 @@ async def store_and_link_file(event: Artifact, turn: Turn, store: Store) -> Arti
     token = f"file_{secrets.token_hex(16)}"
     file = StoredFile(event.name, str(content.get("media_type") or "application/octet-stream"), data)
     await store.save_results(FILE_OWNER, {token: msgspec.json.encode(file).decode()})
-    url = f"{turn.base_url}/files/{token}/{quote(event.name, safe='')}"
+    url = f"{turn.client.base_url}/files/{token}/{quote(event.name, safe='')}"
     is_large = len(data) > MAX_INLINE_BYTES
     inline = {key: value for key, value in content.items() if key != "data" or not is_large}
     return replace(event, content={**inline, "url": url})

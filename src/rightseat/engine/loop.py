@@ -338,8 +338,8 @@ class Engine:
             tool_choice=choice,
             output_schema=turn.output_schema,
             settings=turn.settings,
-            conversation=turn.conversation or turn.session or turn.thread or None,
-            parent=turn.parent,
+            conversation=turn.conversation or turn.client.session or turn.thread or None,
+            parent=turn.client.parent,
         )
         return fit_to_capabilities(prompt, state.bound_model.model.capabilities, self.assistant.vision_models), dropped
 

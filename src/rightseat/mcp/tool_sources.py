@@ -157,7 +157,7 @@ class RequestMcpToolSource(McpToolSource):
         super().__init__(self.connections.values())
 
     async def add_tools(self, tools: dict[str, Tool], turn: Turn, turn_messages: Sequence[Message], /) -> None:
-        servers = dict.fromkeys(parse_request_servers(turn.forwarded.properties))
+        servers = dict.fromkeys(parse_request_servers(turn.client.forwarded.properties))
         for url, _ in servers:
             if url not in self.allowed_urls:
                 raise CallerError(

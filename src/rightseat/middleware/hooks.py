@@ -165,8 +165,8 @@ def build_hook_request(turn: Turn) -> HookRequest:
         assistant=turn.assistant,
         owner=turn.owner.name,
         messages=turn.messages,
-        properties=dict(turn.forwarded.properties),
-        headers=dict(turn.headers),
+        properties=dict(turn.client.forwarded.properties),
+        headers=dict(turn.client.headers),
         url=request.url,
         method=request.method,
     )
@@ -175,5 +175,7 @@ def build_hook_request(turn: Turn) -> HookRequest:
 def apply_additions(turn: Turn, additions: RequestAdditions) -> Turn:
     if not additions.headers and not additions.properties:
         return turn
-    forwarded = replace(turn.forwarded, properties=turn.forwarded.properties | additions.properties)
-    return replace(turn, headers=merge_headers(additions.headers, turn.headers), forwarded=forwarded)
+    client = turn.client
+    forwarded = replace(client.forwarded, properties=client.forwarded.properties | additions.properties)
+    headers = merge_headers(additions.headers, client.headers)
+    return replace(turn, client=replace(client, headers=headers, forwarded=forwarded))

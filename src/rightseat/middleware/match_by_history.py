@@ -23,7 +23,9 @@ from rightseat.types.turn import InterruptAnswer, Turn
 
 
 def questions_as_text(store: Store) -> Layer:
-    layer = make_layer(lambda turn: not turn.shows_interrupts, lambda inner, turn: stream_as_text(inner, turn, store))
+    layer = make_layer(
+        lambda turn: not turn.client.shows_interrupts, lambda inner, turn: stream_as_text(inner, turn, store)
+    )
     return lambda inner: layer(inner) if getattr(inner, "can_ask", True) else inner
 
 
@@ -115,7 +117,9 @@ def list_choices(field: object) -> list[str]:
 
 
 def match_results_by_history(store: Store) -> Layer:
-    return make_layer(lambda turn: not turn.returns_call_ids, lambda inner, turn: stream_with_ids(inner, turn, store))
+    return make_layer(
+        lambda turn: not turn.client.returns_call_ids, lambda inner, turn: stream_with_ids(inner, turn, store)
+    )
 
 
 async def stream_with_ids(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[Event]:

@@ -31,7 +31,7 @@ def find_parent_context(turn: Turn) -> Context:
     """Return the context of the current span, else that of the request's traceparent header."""
     current = contexts.get_current()
     has_span = trace.get_current_span(current).get_span_context().is_valid
-    return current if has_span else W3C.extract(turn.headers, current)
+    return current if has_span else W3C.extract(turn.client.headers, current)
 
 
 def get_error_code(error: BaseException) -> str:

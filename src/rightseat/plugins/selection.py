@@ -80,7 +80,7 @@ class ToolSelection:
 
     def get_pinned_plugins(self, turn: Turn) -> tuple[str, ...]:
         """Return the ids of the plugins that this request is limited to; empty means all."""
-        names = turn.plugins or parse_plugin_names(turn.forwarded.properties.get("plugins"))
+        names = turn.plugins or parse_plugin_names(turn.client.forwarded.properties.get("plugins"))
         return tuple(dict.fromkeys(self.catalog.resolve_plugin_id(name) for name in names if name != AUTO))
 
     async def add_tools(self, tools: dict[str, Tool], turn: Turn, said: Sequence[Message]) -> None:

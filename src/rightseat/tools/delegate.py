@@ -140,7 +140,7 @@ def make_sub_turn(ctx: ToolContext, request: str) -> Turn:
         settings=SamplingSettings(),
         answers=tuple(InterruptAnswer(id, payload=value) for id, value in zip(interrupt_ids, answers, strict=True)),
         depth=ctx.turn.depth + 1,
-        shows_interrupts=True,
+        client=replace(ctx.turn.client, shows_interrupts=True),
         output_schema=None,
         conversation=None,
     )

@@ -57,6 +57,26 @@ class ClientTopics(Struct, frozen=True):
     deny: tuple[str, ...] = ()
 
 
+class TurnClient(Struct, frozen=True, kw_only=True):
+    """Client of a turn: what it can display, and what it sends beside the conversation."""
+
+    shows_interrupts: bool = True
+    shows_artifacts: bool = True
+    """Whether the client displays tables, charts and files; otherwise they become text and links."""
+    returns_call_ids: bool = True
+    """Whether the client sends our call ids back with the results of its calls."""
+    base_url: str = ""
+    """URL under which the client reaches this server, for links."""
+    headers: dict[str, str] = {}
+    """Trace headers, and the headers that `forward_headers` lets through."""
+    forwarded: ForwardedProps = ForwardedProps()
+    topics: ClientTopics = ClientTopics()
+    session: str | None = None
+    """The client's name for its conversation. A cache key only: nothing is stored or looked up by it."""
+    parent: str | None = None
+    """Session that this one was forked from."""
+
+
 class Turn(Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
     assistant: str | None = None
@@ -74,10 +94,7 @@ class Turn(Struct, frozen=True, kw_only=True):
     thread: str = ""
     run: str = ""
     owner: Owner = Owner()
-    headers: dict[str, str] = {}
-    """Trace headers, and the client's headers that `http/forwarding.py` lets through."""
-    forwarded: ForwardedProps = ForwardedProps()
-    topics: ClientTopics = ClientTopics()
+    client: TurnClient = TurnClient()
     confirm_after_untrusted: ConfirmAfterUntrusted = "off"
     has_untrusted_input: bool = False
     """Whether the caller of this sub-run has untrusted content in its conversation (prompt injection)."""
@@ -85,18 +102,7 @@ class Turn(Struct, frozen=True, kw_only=True):
     """Whether the client may ask for the conversation later; "never": a thread log has it or none may."""
     deadline: float | None = None
     depth: int = 0
-    shows_interrupts: bool = True
-    shows_artifacts: bool = True
-    """Whether the client displays tables, charts and files; otherwise they become text and links."""
-    base_url: str = ""
-    """URL under which the client reaches this server, for links."""
-    returns_call_ids: bool = True
-    """Whether the client sends our call ids back with the results of its calls."""
     conversation: str | None = None
-    session: str | None = None
-    """The client's name for its conversation. A cache key only: nothing is stored or looked up by it."""
-    parent: str | None = None
-    """Session that this one was forked from."""
     raw: RawPrompt | None = None
 
 

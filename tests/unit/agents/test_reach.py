@@ -27,7 +27,7 @@ from rightseat.errors import (
     UpstreamTimeout,
 )
 from rightseat.types.messages import text_message
-from rightseat.types.turn import ForwardedProps, Owner, Turn
+from rightseat.types.turn import ForwardedProps, Owner, Turn, TurnClient
 from tests.kit.answers import UpstreamReply, write_json
 from tests.kit.connection import Connection, ReceivedRequest
 from tests.kit.connection_faults import close_at_once, send_garbage, send_nothing
@@ -66,7 +66,7 @@ async def request_peer(
 
 @pytest.mark.demand("agents.agent_takes_headers_env", "copilotkit.headers_forwarded_agents_allow")
 async def test_what_goes_along(peer: FakeUpstream) -> None:
-    turn = Turn(messages=(), headers={"authorization": "Bearer theirs", "x-mine": "1", "x-odd": "é"})
+    turn = Turn(messages=(), client=TurnClient(headers={"authorization": "Bearer theirs", "x-mine": "1", "x-odd": "é"}))
     assert await request_peer(peer, turn=turn, reach={"headers": {"X-Mine": "2"}}) == {"ok": True}
     (request,) = peer.requests
     assert (request.method, request.target, request.json) == ("POST", "/base/x?k=v", {"a": 1})
@@ -77,7 +77,10 @@ async def test_what_goes_along(peer: FakeUpstream) -> None:
 
 @pytest.mark.demand("copilotkit.headers_forwarded_agents_allow")
 async def test_headers_of_a_connection_are_ours(peer: FakeUpstream) -> None:
-    turn = Turn(messages=(), headers={"content-length": "999", "transfer-encoding": "chunked", "host": "evil"})
+    turn = Turn(
+        messages=(),
+        client=TurnClient(headers={"content-length": "999", "transfer-encoding": "chunked", "host": "evil"}),
+    )
     await request_peer(peer, turn=turn)
     (request,) = peer.requests
     assert request.headers["host"].startswith("127.0.0.1")
@@ -96,7 +99,9 @@ async def test_the_hook_is_asked_for_each_request(peer: FakeUpstream) -> None:
         return hook(request)
 
     properties = {"tenant": "blue"}
-    turn = Turn(messages=(), owner=Owner("ada"), forwarded=ForwardedProps(properties), headers={"x-a": "b"})
+    turn = Turn(
+        messages=(), owner=Owner("ada"), client=TurnClient(forwarded=ForwardedProps(properties), headers={"x-a": "b"})
+    )
     await request_peer(peer, turn=turn, reach={"on_before_request": hook, "headers": {"Authorization": "Bearer fixed"}})
     await request_peer(peer, turn=None, reach={"on_before_request": later})
     assert [request.headers["x-number"] for request in peer.requests] == ["1", "2"]

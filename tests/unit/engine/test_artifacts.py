@@ -7,10 +7,10 @@ import pytest
 from rightseat.engine.artifacts import FILE_OWNER, load_file, present_artifact
 from rightseat.stores.memory import MemoryStore
 from rightseat.types.events import Artifact, Event, TextDelta
-from rightseat.types.turn import Turn
+from rightseat.types.turn import Turn, TurnClient
 
-TEXT_ONLY_TURN = Turn(messages=(), shows_artifacts=False, base_url="https://seat.example")
-DRAWING_TURN = Turn(messages=(), base_url="https://seat.example")
+TEXT_ONLY_TURN = Turn(messages=(), client=TurnClient(shows_artifacts=False, base_url="https://seat.example"))
+DRAWING_TURN = Turn(messages=(), client=TurnClient(base_url="https://seat.example"))
 
 
 def make_file_artifact(name: str, data: bytes, media: str = "text/plain") -> Artifact:

@@ -12,7 +12,7 @@ from rightseat.errors import CallerError
 from rightseat.mcp import tool_sources
 from rightseat.mcp.tool_sources import RequestMcpToolSource
 from rightseat.types.tools import Tool
-from rightseat.types.turn import ForwardedProps, Owner, Turn
+from rightseat.types.turn import ForwardedProps, Owner, Turn, TurnClient
 from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
 from tests.kit.client import RawHttpClient
 from tests.unit.doors.copilotkit.client import DOCUMENT, make_input, make_request_body, make_text_message
@@ -29,7 +29,7 @@ async def url() -> AsyncIterator[str]:
 
 
 def make_turn(properties: dict[str, Any], owner: str = "ada") -> Turn:
-    return Turn(messages=(), owner=Owner(owner), forwarded=ForwardedProps(properties))
+    return Turn(messages=(), owner=Owner(owner), client=TurnClient(forwarded=ForwardedProps(properties)))
 
 
 async def list_tools(visitors: RequestMcpToolSource, turn: Turn) -> dict[str, Tool]:

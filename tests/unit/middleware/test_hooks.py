@@ -15,7 +15,7 @@ from rightseat.runtime.incidents import Incident, current_thread_and_run
 from rightseat.types.events import CallResult, Event, RunFinished, TextDelta
 from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
-from rightseat.types.turn import ForwardedProps, Turn
+from rightseat.types.turn import ForwardedProps, Turn, TurnClient
 from tests.faults.protocols import PROTOCOLS, ProtocolClient
 from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
 from tests.kit.timeouts import HANG_TIMEOUT
@@ -41,7 +41,7 @@ def join_text(stream: list[Event]) -> str:
 @tool
 def whoami(ctx: ToolContext) -> dict[str, Any]:
     """Who asks."""
-    return {"headers": dict(ctx.turn.headers), "properties": ctx.turn.forwarded.properties}
+    return {"headers": dict(ctx.turn.client.headers), "properties": ctx.turn.client.forwarded.properties}
 
 
 @pytest.mark.demand("models.hooks_before_request_after")
@@ -71,7 +71,9 @@ async def test_before_adds_headers_and_properties_over_the_clients(kind: str) ->
         hooks=Hooks(on_before_request=others.get(kind, plain)),
     )
     asked = make_turn(
-        headers={"x-tenant": "forged", "x-own": "1"}, forwarded=ForwardedProps({"plan": "gold", "lang": "en"})
+        client=TurnClient(
+            headers={"x-tenant": "forged", "x-own": "1"}, forwarded=ForwardedProps({"plan": "gold", "lang": "en"})
+        )
     )
     found = await collect_events(runtime, asked)
     assert isinstance(found[-1], RunFinished)

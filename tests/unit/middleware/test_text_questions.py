@@ -10,6 +10,7 @@ from rightseat.middleware.match_by_history import format_question
 from rightseat.types.events import CallStart, Event, Interrupt, RunFailed, RunFinished, TextDelta
 from rightseat.types.messages import Message, ToolCall
 from rightseat.types.model import ToolSpec
+from rightseat.types.turn import TurnClient
 from tests.kit.app_server import FakeModel, ModelReply, reply_calls, reply_text
 
 ACT = reply_calls(("act", '{"name":"x"}'))
@@ -42,7 +43,7 @@ class TextOnlyClient:
         asked = Turn(
             messages=tuple(self.history),
             conversation=self.conversation,
-            shows_interrupts=False,
+            client=TurnClient(shows_interrupts=False),
             tools=self.client_tools,
             **turn,
         )

@@ -12,7 +12,7 @@ from rightseat.types.messages import FileMessagePart, Message, TextMessagePart, 
 from rightseat.types.model import Prompt, ToolSpec
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool
-from rightseat.types.turn import ForwardedProps, Turn
+from rightseat.types.turn import ForwardedProps, Turn, TurnClient
 from tests.kit.app_server import FakeModel, reply_calls, reply_text
 from tests.unit.plugins.catalogs import make_large_catalog, make_plugin, make_small_catalog, make_tool
 
@@ -177,9 +177,9 @@ async def test_a_clients_own_search_stays_where_ours_is_not_needed() -> None:
     [
         {"plugins": ("cmdb",)},
         {"plugins": ("Apollo",)},
-        {"forwarded": ForwardedProps({"plugins": ["cmdb"]})},
-        {"forwarded": ForwardedProps({"plugins": "cmdb, Apollo"})},
-        {"forwarded": ForwardedProps({"plugins": [{"plugin_id": "cmdb", "params": {}}, 3]})},
+        {"client": TurnClient(forwarded=ForwardedProps({"plugins": ["cmdb"]}))},
+        {"client": TurnClient(forwarded=ForwardedProps({"plugins": "cmdb, Apollo"}))},
+        {"client": TurnClient(forwarded=ForwardedProps({"plugins": [{"plugin_id": "cmdb", "params": {}}, 3]}))},
     ],
 )
 async def test_pinned_plugins_are_the_only_ones(pins: dict[str, object]) -> None:

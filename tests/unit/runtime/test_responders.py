@@ -30,7 +30,7 @@ from rightseat.types.events import (
 from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
-from rightseat.types.turn import InterruptAnswer, Owner, Turn
+from rightseat.types.turn import InterruptAnswer, Owner, Turn, TurnClient
 from rightseat.wiring.runtime import Runtime
 from tests.kit.chunks import encode_json
 from tests.kit.timeouts import HANG_TIMEOUT
@@ -213,7 +213,7 @@ async def test_its_question_comes_up_and_the_answer_finds_it() -> None:
 def test_a_layer_steps_aside_for_whom_it_has_nothing_to_do() -> None:
     store = MemoryStore()
     layers = [questions_as_text(store), match_results_by_history(store)]
-    turn = Turn(messages=(text_message("user", "?"),), shows_interrupts=False)
+    turn = Turn(messages=(text_message("user", "?"),), client=TurnClient(shows_interrupts=False))
     # Every token would pay for a generator more.
     for tools, code in (((), Engine.__call__), ((Tool("t", "", {}, run_empty_tool),), stream_as_text)):
         engine = Engine(Assistant("a", make_scripted_model({"say": "Hi"}), tools=tools), store)

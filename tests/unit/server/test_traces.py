@@ -21,6 +21,7 @@ from rightseat.types.events import Event, StepEnd, StepStart, TextDelta, Usage
 from rightseat.types.model import ModelInfo, Prompt, SamplingSettings
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool
+from rightseat.types.turn import TurnClient
 from rightseat.wiring.runtime import RuntimeParts
 from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
 from tests.kit.client import RawHttpClient
@@ -98,7 +99,7 @@ async def test_a_run_its_model_calls_and_its_tools(recorder: SpanRecorder) -> No
     )
     settings = SamplingSettings(temperature=0.0, max_tokens=9, stop=("x",))
     headers = {"traceparent": PARENT}
-    await consume(runtime.run(make_turn(headers=headers, thread="t-1", settings=settings)))
+    await consume(runtime.run(make_turn(client=TurnClient(headers=headers), thread="t-1", settings=settings)))
     run, chat = recorder.spans["invoke_agent default"], recorder.spans["chat gpt-test"]
     used = recorder.spans["execute_tool double"]
     assert [span.name for span in recorder.all_spans].count("chat gpt-test") == 2
@@ -267,7 +268,7 @@ async def test_the_requests_traceparent_is_the_parent_at_every_door(recorder: Sp
 async def test_a_span_around_us_is_the_parent(recorder: SpanRecorder) -> None:
     runtime = Runtime(model=FakeModel(reply_text("ok")), parts=RuntimeParts(tracing=recorder.make_tracing()))
     with recorder.provider.get_tracer("app").start_as_current_span("server") as around:
-        await consume(runtime.run(make_turn(headers={"traceparent": PARENT})))
+        await consume(runtime.run(make_turn(client=TurnClient(headers={"traceparent": PARENT}))))
     assert get_parent_id(recorder.spans["invoke_agent default"]) == around.get_span_context().span_id
 
 

@@ -33,7 +33,7 @@ from rightseat.types.messages import text_message
 from rightseat.types.model import ToolChoice, ToolSpec
 from rightseat.types.streams import closing
 from rightseat.types.tools import Ask, Pause, Result, ToolContext
-from rightseat.types.turn import InterruptAnswer, Owner, Turn
+from rightseat.types.turn import InterruptAnswer, Owner, Turn, TurnClient
 
 CONFIRM = {"type": "object"}
 LATER = RunFailed("upstream_busy", "Later.", 429, "upstream")
@@ -146,7 +146,7 @@ async def test_its_turn_is_the_callers_one_level_down() -> None:
         output_schema={"type": "object"},
         owner=Owner("ann"),
         depth=2,
-        shows_interrupts=False,
+        client=TurnClient(shows_interrupts=False),
         conversation="thread-1",
         answers=(InterruptAnswer("ask_x"),),
         thread="t",
@@ -158,7 +158,7 @@ async def test_its_turn_is_the_callers_one_level_down() -> None:
     assert (turn.owner, turn.depth, turn.thread) == (Owner("ann"), 3, "t.call_9")
     assert (turn.tools, turn.output_schema, turn.assistant) == ((), None, None)
     assert (turn.answers, turn.conversation) == ((), None)
-    assert turn.shows_interrupts
+    assert turn.client.shows_interrupts
 
 
 async def test_a_forced_choice_does_not_reach_the_inner_one() -> None:

@@ -4,7 +4,7 @@
     async with await client.open_stream("POST", ("runs",), body, turn=turn) as response:
         async for data in response: ...                   # raises if the stream breaks off or stays idle
 
-Headers, by rising precedence: the client's forwarded ones (`turn.headers`), the configured ones, the hook's.
+Headers, by rising precedence: the client's forwarded ones (`turn.client.headers`), the configured ones, the hook's.
 A path segment has letters, digits and `_ . ~ : @ + -` only, so that an id from a client cannot reach another
 path. Redirects are refused. A request that the peer may have accepted is sent again only if it is `idempotent`.
 """
@@ -256,7 +256,7 @@ class AgentClient:
     async def _build_headers(
         self, method: str, url: URL, turn: Turn | None, headers: Mapping[str, str]
     ) -> dict[str, str]:
-        client_headers = turn.headers.items() if turn else ()
+        client_headers = turn.client.headers.items() if turn else ()
         valid = {key: value for key, value in client_headers if is_valid_header(key, value)}
         forwarded = drop_connection_headers(valid)
         fixed = {"Content-Type": "application/json", "Accept": "text/event-stream", **headers}
@@ -264,7 +264,7 @@ class AgentClient:
         merged = merge_headers({**fixed, **self._headers, "Accept-Encoding": "identity"}, forwarded)
         if self._hook is None:
             return merged
-        owner, properties = (turn.owner, turn.forwarded.properties) if turn else (None, {})
+        owner, properties = (turn.owner, turn.client.forwarded.properties) if turn else (None, {})
         added: Any = self._hook(OutgoingRequest(method, url.path, owner, forwarded, properties))
         added = await added if inspect.isawaitable(added) else added
         if added is None:

@@ -48,9 +48,9 @@ def assign_message_ids(turn: Turn, thread: uuid.UUID, threads: PeerThreads) -> l
 
 def build_run_input(turn: Turn, thread: uuid.UUID, ids: list[str], *, legacy: bool = False) -> dict[str, Any]:
     """Build the request body. `legacy` omits the fields of protocol 1.0, which some older peers reject."""
-    props: dict[str, Any] = dict(turn.forwarded.properties)
-    if turn.forwarded.config:
-        props["config"] = turn.forwarded.config
+    props: dict[str, Any] = dict(turn.client.forwarded.properties)
+    if turn.client.forwarded.config:
+        props["config"] = turn.client.forwarded.config
     answers, command = build_resume(turn.answers), build_command(turn.answers)
     if turn.answers:
         # The door has already turned it into answers.

@@ -40,8 +40,8 @@ def build_execute_body(name: str, turn: Turn, thread: uuid.UUID, ids: list[str],
         "nodeName": node,
         "messages": list(flatten_messages(turn, ids)),
         "state": turn.state if isinstance(turn.state, dict) else {},
-        "config": turn.forwarded.config,
-        "properties": turn.forwarded.properties,
+        "config": turn.client.forwarded.config,
+        "properties": turn.client.forwarded.properties,
         "actions": list_client_tools(turn),
         "metaEvents": [
             {"name": "LangGraphInterruptEvent", "response": format_interrupt_response(answer)}
@@ -139,7 +139,7 @@ class CopilotKitAgent(PeerAgent):
 
     async def _stream_lines(self, turn: Turn, thread: uuid.UUID, ids: list[str]) -> AsyncIterator[bytes]:
         # The remembered node, else the client's; answers go to the interrupted node.
-        node = self._stopped_nodes.pop(thread, turn.forwarded.node or None)
+        node = self._stopped_nodes.pop(thread, turn.client.forwarded.node or None)
         request_body = build_execute_body(self.name, turn, thread, ids, None if turn.answers else node)
         try:
             response = await self._client.open_stream("POST", ("agents", "execute"), request_body, turn=turn)

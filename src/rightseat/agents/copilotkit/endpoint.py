@@ -48,7 +48,7 @@ def parse_actions(items: Any, client: AgentClient) -> Iterator[Tool]:
 
 def make_action_tool(name: str, description: str, parameters: Any, client: AgentClient) -> Tool:
     async def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
-        body = {"name": name, "arguments": args, "properties": ctx.turn.forwarded.properties}
+        body = {"name": name, "arguments": args, "properties": ctx.turn.client.forwarded.properties}
         path = ("actions", "execute")
         try:
             response = await client.request_json("POST", path, body, turn=ctx.turn, idempotent=False)

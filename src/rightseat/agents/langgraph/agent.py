@@ -108,7 +108,7 @@ class GraphAgent:
             thread,
             ModelOutputs((tool.name for tool in turn.tools), known_ids, open_calls),
             GraphStateTracker(schema.outputs, stream_subgraphs=graph.stream_subgraphs),
-            asks_in_chat=turn.shows_interrupts,
+            asks_in_chat=turn.client.shows_interrupts,
             is_delegated=turn.depth > 0,
         )
         async with closing(graph.stream_run(thread, run_request, turn)) as frames:

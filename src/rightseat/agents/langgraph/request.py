@@ -228,14 +228,14 @@ def build_run_request(
 def drop_page_instructions(turn: Turn) -> tuple[Message, ...]:
     """Return the messages without a page's leading system message, which CopilotKit's and AG-UI's own bridges
     drop too. A text-only client's system message is kept."""
-    first = turn.messages[0].role if turn.messages and turn.shows_interrupts else ""
+    first = turn.messages[0].role if turn.messages and turn.client.shows_interrupts else ""
     return turn.messages[1:] if first in ("system", "developer") else turn.messages
 
 
 def read_client_node(turn: Turn) -> str:
     """Return the node that the client names as current, or an empty text."""
-    properties = turn.forwarded.properties
-    node = turn.forwarded.node or properties.get("nodeName") or properties.get("node_name")
+    properties = turn.client.forwarded.properties
+    node = turn.client.forwarded.node or properties.get("nodeName") or properties.get("node_name")
     return node if isinstance(node, str) else ""
 
 
@@ -251,7 +251,7 @@ def build_graph_input(turn: Turn, new: list[LangChainMessage], schema: GraphSche
 
 def merge_config(turn: Turn, schema: GraphSchema, config: dict[str, Any]) -> dict[str, Any]:
     """Merge the operator's configuration over the client's keys that the graph declares."""
-    requested = turn.forwarded.config.get("configurable")
+    requested = turn.client.forwarded.config.get("configurable")
     theirs = requested if isinstance(requested, dict) else {}
     allowed = {k: v for k, v in theirs.items() if k in schema.settings and not k.startswith(_RESERVED_PREFIXES)}
     merged = {**allowed, **config.get("configurable", {})}

@@ -18,7 +18,7 @@ from rightseat.types.agents import RemoteAgentInfo
 from rightseat.types.messages import ImageMessagePart, Message, Role, ToolCall, text_message
 from rightseat.types.model import SamplingSettings, ToolChoice, ToolSpec
 from rightseat.types.text import decode_or_none
-from rightseat.types.turn import AppContext, ClientTopics, ForwardedProps, InterruptAnswer, Turn
+from rightseat.types.turn import AppContext, ClientTopics, ForwardedProps, InterruptAnswer, Turn, TurnClient
 
 
 def build_conversation(posted: list[wire.MessageInput]) -> tuple[Message, ...]:
@@ -127,16 +127,18 @@ def read_request(
         # A text answer is matched to its question by the conversation.
         conversation=None if supports_interrupts else thread,
         owner=request.owner,
-        headers=request.forwarded_headers,
-        shows_artifacts=False,
-        shows_interrupts=supports_interrupts,
-        base_url=request.base,
-        topics=parse_topics(data),
-        forwarded=ForwardedProps(
-            properties or {},
-            parse_extensions(data),
-            config if isinstance(config, dict) else {},
-            (session and session.node_name) or "",
+        client=TurnClient(
+            headers=request.forwarded_headers,
+            shows_artifacts=False,
+            shows_interrupts=supports_interrupts,
+            base_url=request.base,
+            topics=parse_topics(data),
+            forwarded=ForwardedProps(
+                properties or {},
+                parse_extensions(data),
+                config if isinstance(config, dict) else {},
+                (session and session.node_name) or "",
+            ),
         ),
         # Requests beside the chat, such as suggestions, are not stored.
         recording="asked" if is_chat(data) else "never",

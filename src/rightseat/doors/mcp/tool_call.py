@@ -20,7 +20,7 @@ from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.output import RunOutput
 from rightseat.types.streams import closing, merge
 from rightseat.types.text import decode_or_none
-from rightseat.types.turn import InterruptAnswer, Turn
+from rightseat.types.turn import InterruptAnswer, Turn, TurnClient
 
 MAX_ROUNDS = 10
 ANSWER_TIMEOUT = 600.0
@@ -100,9 +100,7 @@ def make_turn(rpc: McpRequest, request: Request, host: Host) -> Turn:
         answers=tuple(parse_answer(key, value) for key, value in answers),
         thread=state if isinstance(state, str) and ID_PATTERN.fullmatch(state) else "",
         owner=request.owner,
-        headers=request.forwarded_headers,
-        base_url=request.base,
-        shows_artifacts=False,
+        client=TurnClient(headers=request.forwarded_headers, base_url=request.base, shows_artifacts=False),
     )
 
 

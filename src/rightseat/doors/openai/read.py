@@ -24,7 +24,7 @@ from rightseat.types.messages import (
 )
 from rightseat.types.model import RawPrompt, SamplingSettings, ToolChoice, ToolSpec
 from rightseat.types.schema import get_validator
-from rightseat.types.turn import Turn
+from rightseat.types.turn import Turn, TurnClient
 
 MAX_PROMPTS = 8
 
@@ -57,14 +57,16 @@ def read_chat(request: Request, host: Host) -> OpenAIRequest:
         output_schema=schema,
         settings=replace(parse_settings(body), extra=collect_extra(body) | response_format),
         owner=request.owner,
-        headers=request.forwarded_headers,
+        client=TurnClient(
+            headers=request.forwarded_headers,
+            shows_interrupts=False,
+            shows_artifacts=False,
+            base_url=request.base,
+            session=body.session_id or body.prompt_cache_key or None,
+            parent=body.parent_session_id,
+        ),
         run=request.id,
-        shows_interrupts=False,
-        shows_artifacts=False,
-        base_url=request.base,
         conversation=parse_id_header(request, "x-thread-id"),
-        session=body.session_id or body.prompt_cache_key or None,
-        parent=body.parent_session_id,
     )
     turns = repeat_turn(turn, body.n or 1, host)
     return OpenAIRequest(turns, body.model or "default", bool(body.stream), wants_usage(body))
@@ -101,11 +103,10 @@ def read_completion(request: Request, host: Host) -> OpenAIRequest:
             model=host.resolve_model(body.model),
             settings=replace(parse_settings(body), extra=extra_fields),
             owner=request.owner,
-            headers=request.trace_headers,
+            client=TurnClient(
+                headers=request.trace_headers, shows_interrupts=False, shows_artifacts=False, base_url=request.base
+            ),
             run=request.id if number == 0 else f"{request.id}-{number}",
-            shows_interrupts=False,
-            shows_artifacts=False,
-            base_url=request.base,
         )
         for number, prompt in enumerate(split_prompts(body.prompt))
     )

@@ -41,7 +41,7 @@ from rightseat.errors import CallerError, NotFound
 from rightseat.http.endpoint import ID_PATTERN, AssistantInfo, Host, Request, decode_body, parse_plugins_header
 from rightseat.types.messages import FileMessagePart
 from rightseat.types.text import estimate_tokens
-from rightseat.types.turn import ForwardedProps, Turn
+from rightseat.types.turn import ForwardedProps, Turn, TurnClient
 
 MAX_URLS = 4
 MAX_CONTEXT_ITEMS = 64
@@ -226,14 +226,16 @@ def read_query(request: Request, host: Host) -> OpenBBRequest:
             assistant=host.resolve_responder(name),
             tools=() if len(round_trips) >= MAX_ROUND_TRIPS else tuple(offer.spec for offer in tools.values()),
             plugins=parse_plugins_header(request),
-            forwarded=ForwardedProps(as_dict(query.workspace_options)),
+            client=TurnClient(
+                forwarded=ForwardedProps(as_dict(query.workspace_options)),
+                headers=request.forwarded_headers,
+                shows_interrupts=False,
+                shows_artifacts=shows_events,
+                base_url=request.base,
+                returns_call_ids=not is_legacy_query(query) or previous is not None,
+            ),
             owner=request.owner,
-            headers=request.forwarded_headers,
             run=request.id,
-            shows_interrupts=False,
-            shows_artifacts=shows_events,
-            base_url=request.base,
-            returns_call_ids=not is_legacy_query(query) or previous is not None,
             conversation=trace_id or None,
         ),
         tools=tools,

@@ -20,7 +20,7 @@ from rightseat.types.messages import (
 )
 from rightseat.types.model import SamplingSettings, ToolChoice
 from rightseat.types.text import decode_or_none
-from rightseat.types.turn import AppContext, ForwardedProps, InterruptAnswer, Turn
+from rightseat.types.turn import AppContext, ForwardedProps, InterruptAnswer, Turn, TurnClient
 
 Id = Annotated[str, Meta(max_length=200)]
 
@@ -116,9 +116,9 @@ def parse_turn(run_input: RunAgentInput, agent: str, request: Request) -> Turn:
         thread=run_input.thread_id,
         run=run_input.run_id,
         owner=request.owner,
-        headers=request.forwarded_headers,
-        base_url=request.base,
-        forwarded=ForwardedProps(run_input.props),
+        client=TurnClient(
+            headers=request.forwarded_headers, base_url=request.base, forwarded=ForwardedProps(run_input.props)
+        ),
     )
 
 

@@ -124,8 +124,8 @@ class RemoteCheck(Check):
         body = {
             "input": text,
             "direction": direction,
-            "validTopics": [*valid_topics, *turn.topics.allow],
-            "invalidTopics": [*invalid_topics, *turn.topics.deny],
+            "validTopics": [*valid_topics, *turn.client.topics.allow],
+            "invalidTopics": [*invalid_topics, *turn.client.topics.deny],
             "messages": [{"role": m.role, "content": m.text} for m in history],
         }
         return msgspec.json.encode(body)
@@ -171,8 +171,8 @@ class TopicJudge(Check):
 
     async def verdict(self, text: str, direction: Direction, turn: Turn) -> Verdict:
         # The client's topics count too: they can only make the rules stricter.
-        deny = {**self.deny, **make_topics(turn.topics.deny)}
-        allow = [self.allow, make_topics(turn.topics.allow)]
+        deny = {**self.deny, **make_topics(turn.client.topics.deny)}
+        allow = [self.allow, make_topics(turn.client.topics.allow)]
         topics = {**deny, **allow[0], **allow[1]}
         if not topics:
             return None

@@ -58,7 +58,7 @@ def apply_local_rules(guard: GuardrailPolicy, turn: Turn) -> Turn:
     for text in texts:
         if problem := rules.find_problem(text):
             raise make_refusal(guard, problem)
-    denied = WordList(turn.topics.deny)
+    denied = WordList(turn.client.topics.deny)
     check_topics(guard, turn, texts, denied)
     return clean_history(guard, turn, newest_index, denied)
 
@@ -72,7 +72,7 @@ def check_topics(guard: GuardrailPolicy, turn: Turn, texts: list[str], denied: W
         raise make_refusal(guard, "topic")
     if any(check.topical and "input" in check.directions for check in guard.checks):
         return
-    for allowed in (guard.input.allow, WordList(turn.topics.allow)):
+    for allowed in (guard.input.allow, WordList(turn.client.topics.allow)):
         if allowed and not any(allowed.matches(text) for text in texts):
             raise make_refusal(guard, "off_topic")
 

@@ -63,7 +63,7 @@ def guardrails(guards: GuardrailPolicies, find_model: ModelLookup) -> Layer:
     def layer(inner: Responder) -> Responder:
         def respond(turn: Turn) -> AsyncIterator[Event]:
             guard = guards.for_assistant(turn.assistant)
-            if not guard and turn.topics == NO_TOPICS:
+            if not guard and turn.client.topics == NO_TOPICS:
                 return inner(turn)
             turn = apply_turn_settings(guard, apply_local_rules(guard, turn))
             if needs_checks(guard):

@@ -26,7 +26,7 @@ MAX_ZONE_LENGTH = 64
 def current_time(turn: Turn) -> datetime:
     """Return the time in the zone that the application's properties, config or context name, else in the server's."""
     context = ((entry.description, entry.value) for entry in turn.context)
-    for key, value in chain(turn.forwarded.properties.items(), turn.forwarded.config.items(), context):
+    for key, value in chain(turn.client.forwarded.properties.items(), turn.client.forwarded.config.items(), context):
         if isinstance(value, str) and 0 < len(value) <= MAX_ZONE_LENGTH and _ZONE.search(key):
             try:
                 return datetime.now(ZoneInfo(value.strip().strip('"')))

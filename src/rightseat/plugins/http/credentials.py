@@ -254,7 +254,7 @@ class Credentials:
         """Return a credential's value: the caller's header, the configuration's value, or plugin.json's."""
         header = get_ignoring_case(self.policy.caller_headers, name)
         if header is not None:
-            header_value = turn.headers.get(header.lower(), "")
+            header_value = turn.client.headers.get(header.lower(), "")
             if not header_value:
                 raise CallerError(
                     f"Plugin {self.plugin.id} is called with the caller's own credential. "

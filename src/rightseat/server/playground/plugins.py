@@ -19,7 +19,7 @@ from rightseat.plugins.plugin import Flow
 from rightseat.types.events import CallResult, Interrupt, RunFailed
 from rightseat.types.messages import Message, ToolCall
 from rightseat.types.streams import closing
-from rightseat.types.turn import InterruptAnswer, Turn
+from rightseat.types.turn import InterruptAnswer, Turn, TurnClient
 from rightseat.wiring.runtime import Runtime
 
 
@@ -129,8 +129,7 @@ def make_turn(trial: ToolTrial, request: Request) -> Turn:
         assistant=DIRECT_CALLS,
         answers=tuple(InterruptAnswer(answer.id, answer.status, answer.payload) for answer in trial.answers),
         owner=request.owner,
-        headers=request.forwarded_headers,
-        base_url=request.base,
+        client=TurnClient(headers=request.forwarded_headers, base_url=request.base),
     )
 
 

@@ -15,7 +15,7 @@ from rightseat.errors import ConfigError
 from rightseat.types.events import Event, RunFinished, TextDelta
 from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
-from rightseat.types.turn import AppContext, ForwardedProps, InterruptAnswer, Owner, Turn
+from rightseat.types.turn import AppContext, ForwardedProps, InterruptAnswer, Owner, Turn, TurnClient
 from tests.contract.agents.conversation import Conversation
 from tests.contract.agents.members import host_source
 from tests.kit.answers import UpstreamReply, write_json
@@ -47,7 +47,7 @@ async def test_what_it_is_sent() -> None:
             runtime,
             context=(AppContext("page", "home"),),
             state={"a": 1},
-            forwarded=ForwardedProps({"tone": "dry", "command": {"resume": "x"}}, config={"n": 1}),
+            client=TurnClient(forwarded=ForwardedProps({"tone": "dry", "command": {"resume": "x"}}, config={"n": 1})),
         )
         await talk.send_message("say hello")
         await talk.send_message("say more")
@@ -143,9 +143,9 @@ async def test_headers_of_the_configuration_win() -> None:
     desk = FakeAguiAgent()
     hook = "tests.unit.agents.agui.test_agent:make_owner_header"
     async with serve_agent(desk, headers={"Authorization": "Bearer ours"}, on_before_request=hook) as runtime:
-        await Conversation(runtime, headers={"authorization": "Bearer theirs", "x-tenant": "t"}).send_message(
-            "say hello"
-        )
+        await Conversation(
+            runtime, client=TurnClient(headers={"authorization": "Bearer theirs", "x-tenant": "t"})
+        ).send_message("say hello")
     headers = desk.upstream.requests[-1].headers
     assert (headers["authorization"], headers["x-tenant"]) == ("Bearer ours", "t")
     assert headers["x-owner"] == "ada"

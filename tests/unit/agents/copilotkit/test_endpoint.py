@@ -15,7 +15,7 @@ from rightseat.errors import ConfigError
 from rightseat.types.events import TextDelta
 from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
-from rightseat.types.turn import ForwardedProps, Owner, Turn
+from rightseat.types.turn import ForwardedProps, Owner, Turn, TurnClient
 from tests.contract.agents.conversation import Conversation
 from tests.contract.agents.members import host_source
 from tests.kit.answers import UpstreamReply, write_json
@@ -157,7 +157,7 @@ async def test_named_agents_are_listed_before_they_are_found() -> None:
 async def call_weather_action(source: CopilotKitEndpoint, city: str) -> Result:
     (tool,) = source.tools
     assert tool.call is not None
-    turn = Turn(messages=(), forwarded=ForwardedProps({"tone": "dry"}))
+    turn = Turn(messages=(), client=TurnClient(forwarded=ForwardedProps({"tone": "dry"})))
     async with closing(tool.call({"city": city}, ToolContext(turn))) as parts:
         (result,) = [part async for part in parts]
     assert isinstance(result, Result)
@@ -210,7 +210,9 @@ def test_parameters_as_a_schema() -> None:
 async def test_what_an_agent_is_sent() -> None:
     remote = FakeRemoteEndpoint()
     async with serve_endpoint(remote) as runtime:
-        talk = Conversation(runtime, state={"a": 1}, forwarded=ForwardedProps({"tone": "dry"}, config={"n": 1}))
+        talk = Conversation(
+            runtime, state={"a": 1}, client=TurnClient(forwarded=ForwardedProps({"tone": "dry"}, config={"n": 1}))
+        )
         await talk.send_message("add")
         await talk.send_message("paint it")
     first, second = remote.request_bodies
@@ -270,7 +272,9 @@ async def test_an_agent_that_stopped_at_a_breakpoint_goes_on_behind_it() -> None
         await talk.send_message("say hello")
         await talk.send_message("say more")
         await talk.send_message("say again")
-        await Conversation(runtime, thread="t-2", forwarded=ForwardedProps(node="review")).send_message("say hello")
+        await Conversation(
+            runtime, thread="t-2", client=TurnClient(forwarded=ForwardedProps(node="review"))
+        ).send_message("say hello")
     assert [body["nodeName"] for body in remote.request_bodies] == [None, "draft", None, "review"]
 
 

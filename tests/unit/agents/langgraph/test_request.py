@@ -19,7 +19,7 @@ from rightseat.agents.langgraph.request import (
 from rightseat.errors import ContinuationGone
 from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, TextMessagePart, ToolCall, text_message
 from rightseat.types.model import ToolSpec
-from rightseat.types.turn import AppContext, ForwardedProps, InterruptAnswer, Turn
+from rightseat.types.turn import AppContext, ForwardedProps, InterruptAnswer, Turn, TurnClient
 
 U1, A1 = text_message("user", "one", id="u1"), text_message("assistant", "eins", id="a1")
 U2, A2 = text_message("user", "two", id="u2"), text_message("assistant", "zwei", id="a2")
@@ -43,7 +43,9 @@ def test_a_pages_own_instructions_are_not_the_graphs(role: Any) -> None:
     made = build_run_request(told, GraphThreadState(), GraphSchema(), {}).input
     assert made is not None
     assert [item["content"] for item in made["messages"]] == ["one"]
-    made = build_run_request(replace(told, shows_interrupts=False), GraphThreadState(), GraphSchema(), {}).input
+    made = build_run_request(
+        replace(told, client=TurnClient(shows_interrupts=False)), GraphThreadState(), GraphSchema(), {}
+    ).input
     assert made is not None
     assert [item["content"] for item in made["messages"]] == ["You sit in a page.", "one"]
 
@@ -143,7 +145,10 @@ def test_state_tools_and_context_go_where_graphs_look_for_them() -> None:
 
 def test_a_client_sets_up_only_what_the_graph_declares() -> None:
     theirs = {"tone": "kind", "user_id": "root", "thread_id": "x", "model": "big", "undeclared": 1}
-    turn = Turn(messages=(U1,), forwarded=ForwardedProps(config={"configurable": theirs, "recursion_limit": 10_000}))
+    turn = Turn(
+        messages=(U1,),
+        client=TurnClient(forwarded=ForwardedProps(config={"configurable": theirs, "recursion_limit": 10_000})),
+    )
     schema = GraphSchema(settings=frozenset(("tone", "user_id", "thread_id", "model")))
     asked = build_run_request(
         turn, GraphThreadState(), schema, {"configurable": {"model": "small"}, "recursion_limit": 5}
@@ -205,15 +210,15 @@ def test_going_on_from_a_node() -> None:
         {"values": {"messages": THREAD_MESSAGES}, "next": ["note"], "tasks": [{"interrupts": []}]}
     )
     assert stopped.interrupts == (GraphInterrupt("at-note"),)
-    told = Turn(messages=(U1, A1, U2, A2), state={"x": 1}, forwarded=ForwardedProps(node="desk"))
+    told = Turn(messages=(U1, A1, U2, A2), state={"x": 1}, client=TurnClient(forwarded=ForwardedProps(node="desk")))
     asked = build_run_request(told, stopped, GraphSchema(), {})
     assert (asked.node, asked.input, (asked.update or {})["x"]) == ("desk", None, 1)
-    by_agui = Turn(messages=(U1,), forwarded=ForwardedProps({"nodeName": "desk"}))
+    by_agui = Turn(messages=(U1,), client=TurnClient(forwarded=ForwardedProps({"nodeName": "desk"})))
     assert build_run_request(by_agui, stopped, GraphSchema(), {}).node == "desk"
     assert build_run_request(told, GraphThreadState(), GraphSchema(), {}).node == "", (
         "where nothing waits, it begins anew"
     )
-    ended = Turn(messages=(U1,), forwarded=ForwardedProps(node="__end__"))
+    ended = Turn(messages=(U1,), client=TurnClient(forwarded=ForwardedProps(node="__end__")))
     assert build_run_request(ended, stopped, GraphSchema(), {}).input is not None
 
 

@@ -16,7 +16,7 @@ from rightseat.stores.memory import MemoryStore
 from rightseat.types.events import TextDelta
 from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
-from rightseat.types.turn import ForwardedProps, InterruptAnswer, Owner, Turn
+from rightseat.types.turn import ForwardedProps, InterruptAnswer, Owner, Turn, TurnClient
 from tests.contract.agents.conversation import Conversation
 from tests.kit.answers import UpstreamReply, write_json
 from tests.kit.app_server import FakeModel, reply_calls, reply_text
@@ -56,9 +56,9 @@ async def serve_graph(platform: FakeLangGraphServer, name: str = "desk", **optio
 async def test_what_a_run_is_asked_for() -> None:
     options: dict[str, Any] = {"api_key": "key-1", "headers": {"X-Team": "blue"}, "config": {"recursion_limit": 7}}
     async with FakeLangGraphServer() as platform, serve_graph(platform, **options) as runtime:
-        await Conversation(runtime, headers={"authorization": "Bearer ada", "x-api-key": "theirs"}).send_message(
-            "say hi"
-        )
+        await Conversation(
+            runtime, client=TurnClient(headers={"authorization": "Bearer ada", "x-api-key": "theirs"})
+        ).send_message("say hi")
     body = platform.request_bodies[0]
     assert body["assistant_id"] == ASSISTANT_ID
     assert body["stream_mode"] == ["events", "values", "updates"]
@@ -262,7 +262,7 @@ async def test_going_on_from_a_node() -> None:
         await talk.send_message("say hi")
         (thread,) = platform.threads.values()
         thread.next = ["note"]
-        await talk.run_turn(forwarded=ForwardedProps(node="desk"), state={"document": "new"})
+        await talk.run_turn(client=TurnClient(forwarded=ForwardedProps(node="desk")), state={"document": "new"})
         assert thread.values["document"] == "new"
         assert platform.request_bodies[-1]["input"] is None
 

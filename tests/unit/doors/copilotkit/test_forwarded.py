@@ -76,13 +76,13 @@ async def capture_turn(way: str, headers: dict[str, str], **more: Any) -> Turn:
 @over_routes
 async def test_headers_and_properties_reach_an_agent(way: str) -> None:
     turn = await capture_turn(way, HEADERS)
-    passed = {name: value for name, value in turn.headers.items() if not name.startswith("x-copilotkit-")}
+    passed = {name: value for name, value in turn.client.headers.items() if not name.startswith("x-copilotkit-")}
     assert passed == PASSED
     if way in GRAPHQL:
         extensions = {"openaiAssistantAPI": {"threadId": "x", "runId": None}}
-        assert turn.forwarded == ForwardedProps(PROPERTIES, extensions, {"limit": 3})
+        assert turn.client.forwarded == ForwardedProps(PROPERTIES, extensions, {"limit": 3})
     else:
-        assert turn.forwarded == ForwardedProps(PROPERTIES)
+        assert turn.client.forwarded == ForwardedProps(PROPERTIES)
 
 
 @pytest.mark.demand("copilotkit.headers_forwarded_agents_allow")
@@ -91,8 +91,8 @@ async def test_our_own_key_stays_here(way: str) -> None:
     keyed = Authenticator(AuthSettings(keys={"ada": Secret("canary")}))
     for carrier in ("Authorization", "X-Api-Key", "X-CopilotCloud-Public-Api-Key"):
         turn = await capture_turn(way, {carrier: "Bearer canary", "X-Tenant": "acme"}, authenticate=keyed)
-        assert turn.headers["x-tenant"] == "acme"
-        assert not any("canary" in value for value in turn.headers.values())
+        assert turn.client.headers["x-tenant"] == "acme"
+        assert not any("canary" in value for value in turn.client.headers.values())
 
 
 @pytest.mark.demand("copilotkit.headers_forwarded_agents_allow")
@@ -100,7 +100,7 @@ async def test_our_own_key_stays_here(way: str) -> None:
 async def test_the_operator_says_which(way: str) -> None:
     settings = ServerSettings(port=0, forward_headers=("x-tenant",))
     turn = await capture_turn(way, HEADERS, settings=settings)
-    assert turn.headers == {"x-tenant": "acme", "traceparent": HEADERS["Traceparent"]}
+    assert turn.client.headers == {"x-tenant": "acme", "traceparent": HEADERS["Traceparent"]}
 
 
 @pytest.mark.demand("copilotkit.inputs_whole_message_kind")
@@ -110,7 +110,7 @@ async def test_a_tool_sees_them_too() -> None:
     @tool
     def whose(ctx: ToolContext) -> str:
         """Whose."""
-        seen.append((ctx.turn.headers["x-tenant"], ctx.turn.forwarded.properties["tenant"]))
+        seen.append((ctx.turn.client.headers["x-tenant"], ctx.turn.client.forwarded.properties["tenant"]))
         return "acme"
 
     for way in ("agui", "graphql"):
@@ -137,4 +137,4 @@ async def test_properties_that_are_no_object_are_none(props: object) -> None:
         await client.post_json("/agui/agent", make_run_input("hi", forwardedProps=props))
         await client.read_head()
         assert b"RUN_FINISHED" in await client.read_body()
-    assert turns[0].forwarded == ForwardedProps()
+    assert turns[0].client.forwarded == ForwardedProps()

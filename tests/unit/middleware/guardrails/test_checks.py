@@ -29,7 +29,7 @@ from rightseat.types.chunks import FinishChunk, ModelChunk, UsageChunk
 from rightseat.types.events import Event, RunFinished, RunStarted, TextDelta, TextEnd, TextStart, Usage
 from rightseat.types.messages import text_message
 from rightseat.types.model import ModelInfo, Prompt
-from rightseat.types.turn import ClientTopics, Turn
+from rightseat.types.turn import ClientTopics, Turn, TurnClient
 from tests.kit.app_server import FakeModel, reply_text, serve_app
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.unit.middleware.guardrails.guarded_runtime import get_failure, join_text, open_guarded_runtime, run_turn
@@ -156,7 +156,7 @@ async def test_a_service_is_asked_by_the_clouds_contract() -> None:
     ):
         asked = "one", text_message("assistant", "two"), "three"
         client = ClientTopics(allow=("taxes",), deny=("darts",))
-        assert join_text(await run_turn(runtime, *asked, topics=client)) == "Yes."
+        assert join_text(await run_turn(runtime, *asked, client=TurnClient(topics=client))) == "Yes."
         cloud.body = b'{"status": "denied", "reason": "Only about invoices."}'
         assert get_failure(await run_turn(runtime, *asked)) == (REFUSED, "Only about invoices.")
     posted, headers = cloud.requests[0]
@@ -236,7 +236,7 @@ async def test_a_model_judges_topics(topics: dict[str, bool], kind: str | None) 
 async def test_a_judge_hears_the_clients_topics_too() -> None:
     asked, check = make_topic_judge(make_topic_answer(gambling=False, cooking=True, darts=True))
     async with open_guarded_runtime(guard=GuardrailPolicy(checks=(check,))) as (runtime, _):
-        events = await run_turn(runtime, "eggs", topics=ClientTopics(deny=("darts",)))
+        events = await run_turn(runtime, "eggs", client=TurnClient(topics=ClientTopics(deny=("darts",))))
     assert get_failure(events) == (REFUSED, format_refusal("input", "topic"))
     assert len(asked.prompts) == 1
 

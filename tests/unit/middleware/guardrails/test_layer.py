@@ -33,7 +33,7 @@ from rightseat.types.events import (
 )
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Prompt, RawPrompt, ToolSpec
-from rightseat.types.turn import ClientTopics, InterruptAnswer, Turn
+from rightseat.types.turn import ClientTopics, InterruptAnswer, Turn, TurnClient
 from tests.kit.app_server import FakeModel, reply_calls, reply_text
 from tests.unit.middleware.guardrails.guarded_runtime import get_failure, join_text, open_guarded_runtime, run_turn
 
@@ -121,11 +121,14 @@ async def test_a_raw_text_is_checked_and_redacted_and_tokens_are_refused() -> No
 async def test_a_client_only_makes_rules_stricter() -> None:
     async with open_guarded_runtime(reply_text("Yes."), guard=GuardrailPolicy(input=DENY)) as (runtime, model):
         for topics in (ClientTopics(deny=("poker",)), ClientTopics(allow=("cooking",))):
-            assert get_failure(await run_turn(runtime, "poker tonight?", topics=topics)) is not None
+            assert get_failure(await run_turn(runtime, "poker tonight?", client=TurnClient(topics=topics))) is not None
         # It allows what the operator denies: that changes nothing.
-        assert get_failure(await run_turn(runtime, "a gun", topics=ClientTopics(allow=("gun",)))) is not None
+        assert (
+            get_failure(await run_turn(runtime, "a gun", client=TurnClient(topics=ClientTopics(allow=("gun",)))))
+            is not None
+        )
         both = ClientTopics(("cooking",), ("poker",))
-        assert join_text(await run_turn(runtime, "Poker", "Cooking eggs", topics=both)) == "Yes."
+        assert join_text(await run_turn(runtime, "Poker", "Cooking eggs", client=TurnClient(topics=both))) == "Yes."
     assert list_prompt_texts(model) == [REMOVED, "Cooking eggs"]
 
 
@@ -310,11 +313,11 @@ async def test_a_question_in_words_is_found_again_after_redaction() -> None:
     lines = reply_calls(("send", "{}"), text="To joe@example.com."), reply_text("Done.")
     guard = GuardrailPolicy(output=TextRules(redacted=("email",)))
     async with open_guarded_runtime(*lines, guard=guard, tools=[send], store=MemoryStore()) as (runtime, _):
-        asked: list[Event] = await run_turn(runtime, "send", shows_interrupts=False)
+        asked: list[Event] = await run_turn(runtime, "send", client=TurnClient(shows_interrupts=False))
         assert join_text(asked).startswith("To [email].")
         history = (
             text_message("user", "send"),
             text_message("assistant", join_text(asked)),
             text_message("user", "yes"),
         )
-        assert join_text(await run_turn(runtime, *history, shows_interrupts=False)) == "Done."
+        assert join_text(await run_turn(runtime, *history, client=TurnClient(shows_interrupts=False))) == "Done."

@@ -12,7 +12,7 @@ from rightseat.plugins.flows.context import StepError, StepOutput
 from rightseat.plugins.plugin import Step
 from rightseat.types.events import Artifact
 from rightseat.types.messages import text_message
-from rightseat.types.turn import Turn
+from rightseat.types.turn import Turn, TurnClient
 from tests.kit.app_server import reply_text
 from tests.unit.plugins.charts.tables import LONG_TABLE
 from tests.unit.plugins.flows.step_runs import (
@@ -114,7 +114,7 @@ async def test_where_nothing_draws_charts_there_are_a_table_and_a_file() -> None
         make_step(kind="pie", x="region"),
         make_services(),
         before=LONG_TABLE,
-        turn=replace(TEXT_TURN, shows_artifacts=False),
+        turn=replace(TEXT_TURN, client=TurnClient(shows_artifacts=False)),
     )
     [table, file, output] = await run_step(given)
     assert isinstance(table, Artifact)

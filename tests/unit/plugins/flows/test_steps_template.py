@@ -18,7 +18,7 @@ from rightseat.plugins.flows.templates import (
 )
 from rightseat.plugins.plugin import Step
 from rightseat.types.messages import text_message
-from rightseat.types.turn import AppContext, ForwardedProps, Turn
+from rightseat.types.turn import AppContext, ForwardedProps, Turn, TurnClient
 from tests.unit.plugins.flows.step_runs import NOW, make_context, make_services
 
 HOSTS = {"hosts": [{"name": "web-1", "cpu": 0.5}, {"name": "db-1", "cpu": 0.9}], "a.b": 1}
@@ -154,8 +154,8 @@ def test_holes_are_told() -> None:
 
 ZONES = (
     Turn(messages=(), context=(AppContext("The user's time zone", "Asia/Shanghai"),)),
-    Turn(messages=(), forwarded=ForwardedProps(properties={"timezone": "Asia/Shanghai"})),
-    Turn(messages=(), forwarded=ForwardedProps(config={"timeZone": "Asia/Shanghai"})),
+    Turn(messages=(), client=TurnClient(forwarded=ForwardedProps(properties={"timezone": "Asia/Shanghai"}))),
+    Turn(messages=(), client=TurnClient(forwarded=ForwardedProps(config={"timeZone": "Asia/Shanghai"}))),
     Turn(messages=(), context=(AppContext("用户时区", '"Asia/Shanghai"'),)),
 )
 

@@ -24,7 +24,7 @@ from rightseat.types.events import Artifact
 from rightseat.types.messages import Message, text_message
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext, error_result
-from rightseat.types.turn import Owner, Turn
+from rightseat.types.turn import Owner, Turn, TurnClient
 
 LOCAL_POLICY = PluginPolicy(allow=("127.0.0.1",), max_retry_wait=0.2)
 
@@ -133,7 +133,7 @@ async def call_tool(
     budget: int | None = None,
 ) -> ToolOutput:
     """One call as Batch makes it; `after` a pause with the answer to it."""
-    turn = Turn(messages=messages, headers=headers or {}, owner=Owner(owner))
+    turn = Turn(messages=messages, client=TurnClient(headers=headers or {}), owner=Owner(owner))
     state, replies = (after.state, (answer,)) if after is not None else (None, ())
     context = ToolContext(turn, "call-1", state, replies, budget=budget)
     assert tool.call is not None

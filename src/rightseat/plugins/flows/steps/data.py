@@ -302,7 +302,7 @@ def build_chart_prompt(ctx: StepContext, table: DataTable) -> str:
 def make_artifacts(turn: Turn, plot: Plot, option: dict[str, Any], name: str) -> list[Artifact]:
     """Return the chart, or its numbers as a table and a CSV file for clients that show no artifacts."""
     id = f"chart-{secrets.token_hex(8)}"
-    if turn.shows_artifacts:
+    if turn.client.shows_artifacts:
         return [Artifact(id, "chart", name, option)]
     rows = list_rows(plot)
     file = {"media_type": "text/csv", "data": base64.b64encode(format_csv(rows).encode()).decode()}
