@@ -88,7 +88,7 @@ def test_what_nobody_signed_cannot_be_given_back() -> None:
     assert parse_blocks(wire.encode_thinking(0, "hm", signature="")) == [ReasoningChunk("hm"), *DONE]
 
 
-@pytest.mark.demand("models.anthropic_name_official_sdk")
+@pytest.mark.demand("models.anthropic_messages_api")
 def test_blocks_at_the_same_time() -> None:
     """By index, however they mix."""
     first, second = wire.encode_tool_use(0, "add", "[1", "]"), wire.encode_tool_use(1, "sub", "[2", "]")

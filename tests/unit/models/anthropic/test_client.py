@@ -24,7 +24,7 @@ KEY = "sk-ant-canary-0123456789"
 LONG = wire.answer_blocks(wire.encode_text(0, *("w " for _ in range(1000))), rate=10)
 
 
-@pytest.mark.demand("models.anthropic_name_official_sdk", "models.wire_level_fakes_speak")
+@pytest.mark.demand("models.anthropic_messages_api", "models.wire_level_fakes_speak")
 async def test_what_goes_over_the_wire() -> None:
     async with connect_model(api_key=KEY, headers={"X-Team": "blue"}) as (upstream, model):
         came, failure = await collect_chunks(model)

@@ -41,7 +41,7 @@ def make_prompt(*messages: Message, **more: Any) -> Prompt:
     return Prompt(messages=messages, **more)
 
 
-@pytest.mark.demand("models.anthropic_name_official_sdk")
+@pytest.mark.demand("models.anthropic_messages_api")
 async def test_the_whole_body() -> None:
     calls = (ToolCall("c1", "add", '{"a": 2, "b": 3}'), ToolCall("c2", "add", "{}"))
     prompt = make_prompt(
@@ -225,7 +225,7 @@ async def test_what_cannot_be_sent_is_refused_here(part: ImageMessagePart | File
     assert type(failure) is CallerError
 
 
-@pytest.mark.demand("models.anthropic_name_official_sdk")
+@pytest.mark.demand("models.anthropic_messages_api")
 async def test_instructions_within_the_conversation() -> None:
     messages = (
         text_message("system", "Be brief."),

@@ -49,7 +49,7 @@ def test_the_last_count_is_the_answers() -> None:
     assert parse_chunks(make_chunk(make_part("a"), finish="STOP", usage=None)) == [TextChunk("a"), FinishChunk("stop")]
 
 
-@pytest.mark.demand("models.google_name_google_genai")
+@pytest.mark.demand("models.google_gemini_api")
 def test_several_calls_in_one_chunk_and_in_several() -> None:
     found = parse_chunks(
         make_chunk(make_call_part("add", {"a": 2}), make_call_part("add", {"b": "é"})),

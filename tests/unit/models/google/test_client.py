@@ -34,7 +34,7 @@ async def test_the_key_is_a_header_and_never_in_the_address() -> None:
     assert request.headers["accept-encoding"] == "identity"
 
 
-@pytest.mark.demand("models.google_name_google_genai")
+@pytest.mark.demand("models.google_gemini_api")
 async def test_leaving_closes_the_socket_at_once() -> None:
     async with connect_model(LONG) as (upstream, model):
         async with closing(model.stream(HELLO)) as stream:
@@ -112,7 +112,7 @@ async def stream_pieces(pieces: list[bytes]) -> list[ModelChunk]:
         return fragments
 
 
-@pytest.mark.demand("models.google_name_google_genai")
+@pytest.mark.demand("models.google_gemini_api")
 @given(cuts=st.sets(st.integers(1, len(BYTES) - 1), max_size=8))
 def test_split_anywhere_it_is_the_same_answer(cuts: set[int]) -> None:
     places = [0, *sorted(cuts), len(BYTES)]

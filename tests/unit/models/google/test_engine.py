@@ -25,7 +25,7 @@ RIGHT = GoogleReply(
 )
 
 
-@pytest.mark.demand("models.google_name_google_genai")
+@pytest.mark.demand("models.google_gemini_api")
 async def test_a_call_that_does_not_fit_is_not_run_and_the_model_is_told() -> None:
     given: list[int] = []
 

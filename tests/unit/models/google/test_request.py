@@ -79,7 +79,7 @@ async def test_a_plain_prompt() -> None:
     }
 
 
-@pytest.mark.demand("models.google_name_google_genai")
+@pytest.mark.demand("models.google_gemini_api")
 async def test_calls_and_all_results_of_a_turn_in_one_content() -> None:
     body = await capture_request_body(make_prompt_with_results(), OK)
     assert body["contents"] == [
@@ -118,7 +118,7 @@ async def test_calls_and_all_results_of_a_turn_in_one_content() -> None:
     assert "toolConfig" not in body
 
 
-@pytest.mark.demand("models.google_name_google_genai")
+@pytest.mark.demand("models.google_gemini_api")
 @pytest.mark.parametrize(
     ("choice", "config"),
     [
@@ -310,7 +310,7 @@ async def test_half_a_character_is_refused_before_it_is_sent() -> None:
         assert not upstream.requests
 
 
-@pytest.mark.demand("models.google_name_google_genai")
+@pytest.mark.demand("models.google_gemini_api")
 async def test_a_schema_that_a_model_does_not_keep_to_is_told_in_words() -> None:
     prompt = Prompt(messages=(text_message("user", "a"),), output_schema={"type": "object"})
     enforced = await capture_request_body(prompt, OK)

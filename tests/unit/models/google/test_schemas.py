@@ -13,7 +13,7 @@ TAKEN = {
 }
 
 
-@pytest.mark.demand("models.google_name_google_genai")
+@pytest.mark.demand("models.google_gemini_api")
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -48,7 +48,7 @@ def test_as_near_as_possible(given: Any, told: Any) -> None:
     assert narrow_schema(given) == told
 
 
-@pytest.mark.demand("models.google_name_google_genai")
+@pytest.mark.demand("models.google_gemini_api")
 def test_references_are_written_out() -> None:
     schema = {
         "$defs": {"city": {"type": "string", "title": "City"}},
@@ -104,7 +104,7 @@ def test_arguments_are_always_an_object() -> None:
     assert narrow_parameters({"anyOf": [{"type": "object"}]})["type"] == "object"
 
 
-@pytest.mark.demand("models.google_name_google_genai")
+@pytest.mark.demand("models.google_gemini_api")
 def test_only_words_that_gemini_takes() -> None:
     every = {
         "$schema": "x",
