@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -14,11 +15,12 @@ import httptools
 from aiohappyeyeballs import AddrInfoType, start_connection
 from yarl import URL
 
-from rightseat.errors import ConfigError
+from rightseat.errors import CallerError, ConfigError
 from rightseat.http.idle import NEVER
 from rightseat.types.streams import closing
 
 MAX_HEAD = 64 << 10
+LINE_BREAK = re.compile(r"[\r\n\0]")
 
 # Untaken body bytes at which reading from the server pauses.
 MAX_BUFFERED = 128 << 10
@@ -248,9 +250,12 @@ class ConnectTimeout(TimeoutError):
 
 
 def format_request_head(method: str, url: URL, headers: Mapping[str, str]) -> bytes:
-    """Format a request head without Content-Length, which `HttpClient.send` appends."""
+    """Format a request head without Content-Length, which `HttpClient.send` appends. Raises CallerError for a header
+    that would add lines: values of a model or a client may be among them."""
     lines = [f"{method} {url.raw_path_qs} HTTP/1.1", f"Host: {url.host_port_subcomponent}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
+    if LINE_BREAK.search("".join(lines)):
+        raise CallerError("A header of this request has a line break. Remove it.")
     return "\r\n".join([*lines, ""]).encode()
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from yarl import URL
 
+from rightseat.errors import CallerError
 from rightseat.http import client
 from rightseat.http.client import ConnectTimeout, HttpClient, IncompleteResponse, format_request_head
 from tests.kit.timeouts import HANG_TIMEOUT
@@ -29,6 +30,12 @@ pytestmark = pytest.mark.io
 )
 def test_a_requests_head(url: str, lines: bytes) -> None:
     assert format_request_head("POST", URL(url), {"X-A": "b"}) == lines + b"X-A: b\r\n"
+
+
+@pytest.mark.parametrize("header", [("X-A", "a\r\nHost: evil"), ("X-A", "a\nb"), ("X-A\r\nX-B", "a"), ("X-A", "a\0")])
+def test_a_header_never_adds_lines(header: tuple[str, str]) -> None:
+    with pytest.raises(CallerError, match="line break"):
+        format_request_head("GET", URL("http://api.test/"), dict([header]))
 
 
 async def test_what_goes_over_the_wire() -> None:
