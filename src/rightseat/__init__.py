@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rightseat.engine.loop import Assistant
     from rightseat.errors import RightseatError
     from rightseat.middleware.hooks import Hooks
+    from rightseat.runtime.answer import Answer
     from rightseat.server.app import asgi
     from rightseat.tools.function import tool
     from rightseat.types.agents import Layer, Responder
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from rightseat.types.model import Model, Prompt
     from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext
     from rightseat.types.turn import Owner, Turn, TurnClient
-    from rightseat.wiring.ask import Answer
     from rightseat.wiring.runtime import Runtime
 
 __version__ = "0.1.0"
@@ -50,7 +50,7 @@ _NAMES_BY_MODULE = {
     "types.model": "Model Prompt",
     "types.tools": "Ask Pause Result Tool ToolContext",
     "types.turn": "Owner Turn TurnClient",
-    "wiring.ask": "Answer",
+    "runtime.answer": "Answer",
     "wiring.runtime": "Runtime",
 }
 _MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names.split()}

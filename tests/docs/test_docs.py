@@ -15,8 +15,8 @@ import pytest
 from rightseat import Runtime
 from rightseat.config.load import load_config
 from rightseat.config.settings import Config
-from rightseat.wiring.families import make_model
 from rightseat.wiring.from_config import build_runtime
+from rightseat.wiring.lookup import make_model
 from tests.kit.app_server import reply_text, serve_app, serve_runtime
 from tests.kit.client import RawHttpClient, build_raw_request
 from tests.unit.doors.openai.test_raw import LocalLikeModel

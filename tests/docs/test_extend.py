@@ -18,8 +18,8 @@ from rightseat.config.load import load_config
 from rightseat.errors import ConfigError
 from rightseat.types.stores import PendingQuestion
 from rightseat.types.turn import Owner
-from rightseat.wiring.families import find
 from rightseat.wiring.from_config import build_runtime
+from rightseat.wiring.lookup import find
 from tests.docs.test_docs import ROOT, find_blocks
 from tests.kit.app_server import serve_app, serve_runtime
 from tests.kit.client import RawHttpClient

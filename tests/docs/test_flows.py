@@ -18,7 +18,7 @@ from rightseat.plugins.flows.diagram import render_flow_svg
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.load import read_plugin as read_plugin
 from rightseat.plugins.plugin import Flow, Plugin
-from rightseat.plugins.python.run import PythonPolicy, make_script_tools
+from rightseat.plugins.python.tools import PythonPolicy, make_script_tools
 from rightseat.plugins.sql.database import Database
 from rightseat.types.events import Artifact, Interrupt, Suggestions
 from rightseat.types.turn import InterruptAnswer

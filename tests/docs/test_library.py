@@ -34,7 +34,7 @@ DOCUMENTED = {
     "rightseat.types.events",
     "rightseat.types.stores",
     "rightseat.types.streams",
-    "rightseat.wiring.families",
+    "rightseat.wiring.lookup",
 }
 
 

@@ -17,7 +17,7 @@ from rightseat.models.scripted import ScriptFileModel, load_script
 from rightseat.server.app import App
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Prompt
-from rightseat.wiring.families import load_all
+from rightseat.wiring.lookup import load_all
 from tests.fuzz.valid_requests import CHAT_PATH, RUN_PATH, SCRIPT, VALID_CHAT, VALID_RUN, list_paths, set_at
 from tests.kit.rounds import limit_rounds
 from tests.kit.timeouts import HANG_TIMEOUT

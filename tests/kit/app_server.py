@@ -15,7 +15,7 @@ from rightseat.server.uvicorn_protocol import LimitedHttpProtocol
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart
 from rightseat.types.model import Model, Prompt
 from rightseat.types.streams import closing
-from rightseat.wiring.families import load_all
+from rightseat.wiring.lookup import load_all
 from rightseat.wiring.runtime import Runtime
 from tests.kit.waiting import wait_until
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.weights import WeightsError
-from rightseat.server.progress import show_download
+from rightseat.server.terminal_progress import show_download
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD_CACHE = ROOT / "build" / "cache"

@@ -20,7 +20,7 @@ from bench.rows import ResultRow, format_table, quantile
 from bench.scenarios import all_scenarios, flows, soak
 from bench.streams import ClientStream, get_report, run_orders
 from bench.upstream import make_batches, make_pieces
-from rightseat.doors.copilotkit.plan import try_compile_plan
+from rightseat.doors.copilotkit.query_plan import try_compile_plan
 from rightseat.plugins.load import read_plugin
 from tests.kit.server import RightseatProcess
 from tests.kit.timeouts import HANG_TIMEOUT

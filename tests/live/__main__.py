@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rightseat.errors import ConfigError
-from rightseat.wiring.families import make_model
+from rightseat.wiring.lookup import make_model
 from tests.live.cases import CASES, check_unknown_model, run_case
 
 

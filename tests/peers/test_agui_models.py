@@ -32,7 +32,7 @@ from rightseat.types.events import (
     Usage,
 )
 from rightseat.types.turn import Turn
-from rightseat.wiring.families import make_model
+from rightseat.wiring.lookup import make_model
 from tests.kit.app_server import AppServer, serve_runtime
 from tests.kit.client import RawHttpClient
 from tests.peers.client_runner import HERE, find_command

@@ -13,7 +13,7 @@ import pytest_asyncio
 from rightseat import Runtime
 from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings, ServerSettings
-from rightseat.doors.copilotkit import browser
+from rightseat.doors.copilotkit import graphiql_page
 from rightseat.http.auth import Authenticator
 from rightseat.http.static import StaticFiles
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
@@ -71,7 +71,7 @@ def page_assets(record_driven: Callable[[str, str], None]) -> Iterator[None]:
     record_driven("graphiql", require_assets("graphiql"))
     with pytest.MonkeyPatch.context() as patch:
         # What is there is looked up once, and that may have been before it was fetched.
-        patch.setattr(browser, "FILES", StaticFiles(browser.FILES.folders))
+        patch.setattr(graphiql_page, "FILES", StaticFiles(graphiql_page.FILES.folders))
         yield
 
 
@@ -208,7 +208,7 @@ async def test_with_a_key_a_stream_is_shown(tab_with_key: BrowserTab, pausing_mo
 async def test_without_graphiql_there_is_a_small_page(
     chromium: Chromium, pausing_model: PausingModel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(browser, "FILES", StaticFiles({"": browser.HERE / "graphiql", "vendor/": tmp_path}))
+    monkeypatch.setattr(graphiql_page, "FILES", StaticFiles({"": graphiql_page.HERE / "graphiql", "vendor/": tmp_path}))
     async with (
         serve_runtime(Runtime(model=pausing_model), INTROSPECTION_SETTINGS, KEY_AUTHENTICATOR) as server,
         chromium.open_tab() as tab,

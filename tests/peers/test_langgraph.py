@@ -27,7 +27,7 @@ from rightseat.types.events import Event, Interrupt, ReasoningDelta, RunStarted,
 from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.turn import AppContext, InterruptAnswer, Owner, Turn
-from rightseat.wiring.families import load_all
+from rightseat.wiring.lookup import load_all
 from tests.contract.agents.conversation import Conversation, RunResult
 from tests.contract.agents.verifier import verify_events
 from tests.kit.app_server import serve_app

@@ -14,7 +14,7 @@ from rightseat.http.endpoint import Door
 from rightseat.models.scripted import ScriptFileModel, load_script
 from rightseat.server.app import App
 from rightseat.types.model import Model
-from rightseat.wiring.families import load_all
+from rightseat.wiring.lookup import load_all
 from tests.security.conftest import ALICE, BOB
 
 SCRIPT = json.dumps({"turns": [{"when": {}, "say": "w0 w1 w2"}]})

@@ -15,7 +15,7 @@ from rightseat.middleware.hooks import HookRequest, Hooks
 from rightseat.runtime.incidents import Incident
 from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.model import Prompt
-from rightseat.wiring.families import make_model
+from rightseat.wiring.lookup import make_model
 from tests.faults.protocols import PROTOCOLS, ProtocolClient
 from tests.kit.answers import write_json
 from tests.kit.app_server import FakeModel, ModelReply, reply_calls, reply_text, serve_runtime

@@ -21,7 +21,7 @@ from rightseat.config.load import load_config
 from rightseat.config.settings import Config
 from rightseat.errors import NotFound
 from rightseat.runtime.runs import new_id
-from rightseat.server.progress import show_spinner
+from rightseat.server.terminal_progress import show_spinner
 from rightseat.types.events import (
     CallArgs,
     CallEnd,

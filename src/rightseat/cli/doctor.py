@@ -21,7 +21,7 @@ from rightseat.doctor.result import CheckResult, broken, chain, good, skipped
 from rightseat.errors import ConfigError
 from rightseat.server import service
 from rightseat.types.streams import closing
-from rightseat.wiring.families import load_all
+from rightseat.wiring.lookup import load_all
 
 
 def run_doctor(url: str | None, key: str | None, path: Path | None, *, as_json: bool) -> int:

@@ -14,7 +14,7 @@ from rightseat.config.settings import Config
 from rightseat.errors import ConfigError, NotFound
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.weights import EMBEDDED, KNOWN_WEIGHTS, Weights
-from rightseat.server.progress import show_download
+from rightseat.server.terminal_progress import show_download
 from rightseat.types.text import did_you_mean
 from rightseat.wiring import default_model
 

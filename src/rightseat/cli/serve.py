@@ -20,7 +20,7 @@ from rightseat.server import service
 from rightseat.server.service import Service, build_app
 from rightseat.server.uvicorn_server import UvicornServer
 from rightseat.wiring.default_model import ModelChoice, choose_model
-from rightseat.wiring.families import load_all
+from rightseat.wiring.lookup import load_all
 from rightseat.wiring.storage import describe_store_location
 
 if TYPE_CHECKING:

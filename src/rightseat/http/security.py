@@ -1,4 +1,4 @@
-"""Request checks before a handler runs (Host, Origin, body size and time), trusted proxies, forwarded headers.
+"""Request checks before a handler runs: Host, Origin, body size and time.
 
 A web page can make a browser call a server on loopback (DNS rebinding, cross-site posts). So the Host must be
 one of ours, an Origin must be allowed, and with an Origin the body must be declared as JSON, which forces a
@@ -10,80 +10,14 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from msgspec import Struct
-
-from rightseat.config.settings import DEFAULT_FORWARD_HEADERS, ServerSettings
-from rightseat.errors import CallerError, ConfigError, Forbidden, NotJson, RequestTimeout, TooLarge
+from rightseat.config.settings import ServerSettings
+from rightseat.errors import CallerError, Forbidden, NotJson, RequestTimeout, TooLarge
+from rightseat.http.forwarding import TrustedProxies
 from rightseat.http.reply import Headers, Receive
-
-
-class OriginalRequest(Struct, frozen=True):
-    client: str
-    scheme: str
-    host: str | None = None
-    """X-Forwarded-Host of a trusted proxy; None: the Host header counts."""
-
-
-class TrustedProxies:
-    def __init__(self, addresses: Iterable[str] = ()) -> None:
-        self.networks = [parse_network(address) for address in addresses]
-
-    def trusts(self, address: str) -> bool:
-        try:
-            parsed = ipaddress.ip_address(address)
-        except ValueError:
-            return False
-        # A dual-stack socket reports IPv4 clients as IPv4-mapped IPv6.
-        plain = getattr(parsed, "ipv4_mapped", None) or parsed
-        return any(plain in network for network in self.networks)
-
-    def read_forwarded(self, peer: str, scheme: str, headers: Mapping[str, str]) -> OriginalRequest:
-        if not self.networks or not self.trusts(peer):
-            return OriginalRequest(peer, scheme)
-        proto = last_value(headers.get("x-forwarded-proto", "")).lower()
-        return OriginalRequest(
-            self.find_client(peer, headers.get("x-forwarded-for", "")),
-            proto if proto in ("http", "https") else scheme,
-            last_value(headers.get("x-forwarded-host", "")) or None,
-        )
-
-    def find_client(self, peer: str, chain: str) -> str:
-        client = peer
-        for hop in reversed(chain.split(",")):
-            address = parse_hop(hop.strip())
-            if address is None:
-                break
-            client = address
-            if not self.trusts(address):
-                break
-        return client
-
-
-def parse_network(address: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    try:
-        return ipaddress.ip_network(address, strict=False)
-    except ValueError:
-        raise ConfigError(f"[server] trusted_proxies: {address!r} is not an address or a network.") from None
-
-
-def parse_hop(hop: str) -> str | None:
-    """Return the address of a hop without its port; None for anything else."""
-    for text in (hop, hop.strip("[]"), hop.rpartition(":")[0].strip("[]")):
-        try:
-            return str(ipaddress.ip_address(text))
-        except ValueError:
-            continue
-    return None
-
-
-def last_value(values: str) -> str:
-    """Return the last of several values, the nearest proxy's: earlier ones may be the client's own."""
-    return values.rpartition(",")[2].strip()
-
 
 # Every character that HTTP allows in names: users configure these headers in their client.
 HEADER_NAMES_PATTERN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,1000}")
@@ -195,46 +129,3 @@ def parse_host_header(value: str) -> str | None:
     """Return the name of a Host header without its port; None where malformed."""
     match = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?", value)
     return match[1].strip("[]").lower() if match else None
-
-
-DENIED_HEADERS = frozenset(
-    ("x-cache", "x-client-ip", "x-cloud-trace-context", "x-real-ip", "x-request-id", "x-served-by")
-)
-
-DENIED_PREFIXES = (
-    "x-amz-",
-    "x-amzn-",
-    "x-azure-",
-    "x-copilotcloud-",
-    "x-envoy-",
-    "x-fastly-",
-    "x-forwarded-",
-    "x-middleware-",
-    "x-original-",
-    "x-vercel-",
-)
-
-
-class HeaderForwarding:
-    """The client headers that reach agents and tools: allowed names; `x-*` allows a prefix. DENIED_HEADERS and
-    DENIED_PREFIXES, those of proxies and platforms, restrict prefixes only: a full name always passes."""
-
-    def __init__(self, allowed: Collection[str] = DEFAULT_FORWARD_HEADERS) -> None:
-        names = [name.strip().lower() for name in allowed]
-        self.names = frozenset(name for name in names if name and not name.endswith("*"))
-        self.prefixes = tuple(name[:-1] for name in names if name.endswith("*"))
-
-    def select_headers(self, headers: Mapping[str, str], excluded: Collection[str] = ()) -> dict[str, str]:
-        """Return the allowed headers (lower-case names) that are not in `excluded`."""
-        return {name: value for name, value in headers.items() if name not in excluded and self.allows(name)}
-
-    def allows(self, name: str) -> bool:
-        if name in self.names:
-            return True
-        return name.startswith(self.prefixes) and name not in DENIED_HEADERS and not name.startswith(DENIED_PREFIXES)
-
-
-def merge_headers(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, str]:
-    """Merge headers for an agent by lower-case name; `ours` win."""
-    merged = {name.lower(): value for name, value in theirs.items()}
-    return merged | {name.lower(): value for name, value in ours.items()}

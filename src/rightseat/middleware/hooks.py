@@ -17,7 +17,7 @@ from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from rightseat.errors import Misused, Unavailable
-from rightseat.http.security import merge_headers
+from rightseat.http.forwarding import merge_headers
 from rightseat.runtime.incidents import NO_REQUEST, Incident, current_request
 from rightseat.tools.function import ToolThreadRunner
 from rightseat.types.agents import Responder, make_layer

@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from rightseat.config.secret import Secret, is_reference
 from rightseat.http.fetch.fetch import is_allowed_header
-from rightseat.plugins.document import PluginDocument, UnreadableFile, read_document
 from rightseat.plugins.openapi.lint import is_vague, known_fields
 from rightseat.plugins.plugin import AuthKind, Gravity, KeyPath, PluginAuth, Problem
+from rightseat.plugins.plugin_file import PluginDocument, UnreadableFile, read_document
 from rightseat.types.text import did_you_mean
 
 AUTH_KINDS: dict[str, AuthKind] = {

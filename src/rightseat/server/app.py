@@ -17,8 +17,9 @@ from rightseat.config.settings import ServerSettings
 from rightseat.errors import MethodNotAllowed, NotFound, RightseatError
 from rightseat.http.auth import LOCAL_OWNER, Authenticator
 from rightseat.http.endpoint import REQUEST_ID, Door, Request, Route, compile_path
+from rightseat.http.forwarding import HeaderForwarding
 from rightseat.http.reply import DIRECT_EXTENSION, Headers, Receive, Send, SendTimeouts, make_empty_reply, send_reply
-from rightseat.http.security import HeaderForwarding, RequestGuard
+from rightseat.http.security import RequestGuard
 from rightseat.runtime.incidents import RequestInfo, current_request, current_run
 from rightseat.runtime.metrics import Metrics
 from rightseat.server.openapi import make_openapi_door
@@ -26,7 +27,7 @@ from rightseat.server.operations import make_operations_door
 from rightseat.server.playground.door import make_playground_door
 from rightseat.types.text import closest_match
 from rightseat.types.turn import Owner
-from rightseat.wiring.families import load_all
+from rightseat.wiring.lookup import load_all
 from rightseat.wiring.runtime import Runtime
 
 log = logging.getLogger("rightseat.access")

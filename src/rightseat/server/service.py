@@ -16,8 +16,8 @@ from rightseat.errors import ConfigError
 from rightseat.http.auth import Authenticator, JwtVerifier, fetch_jwks
 from rightseat.http.security import is_loopback
 from rightseat.server.app import App
-from rightseat.wiring.families import load_all
 from rightseat.wiring.from_config import build_runtime
+from rightseat.wiring.lookup import load_all
 from rightseat.wiring.runtime import Runtime
 from rightseat.wiring.storage import make_thread_runs, open_store
 

@@ -21,8 +21,8 @@ import uvicorn
 
 from rightseat.config.settings import ServerSettings
 from rightseat.errors import ConfigError
-from rightseat.server.progress import show_spinner
 from rightseat.server.service import Service
+from rightseat.server.terminal_progress import show_spinner
 from rightseat.server.uvicorn_protocol import make_protocol
 
 log = logging.getLogger("rightseat.server")

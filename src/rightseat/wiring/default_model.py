@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from rightseat.config.settings import Config
 from rightseat.runtime.runs import DEFAULT_ASSISTANT
-from rightseat.wiring.families import LOCAL
+from rightseat.wiring.lookup import LOCAL
 
 DEMO_MODEL = "scripted:demo"
 OPENAI_MODEL = "gpt-4o-mini"

@@ -23,7 +23,7 @@ from rightseat.types.stores import Store
 from rightseat.types.tools import Tool
 from rightseat.wiring.default_model import DEMO_MODEL, ModelChoice, choose_model
 from rightseat.wiring.demo import TOOLS, is_demo, with_demo_plugin
-from rightseat.wiring.families import find, split_spec
+from rightseat.wiring.lookup import find, split_spec
 from rightseat.wiring.middleware import make_guards, make_hooks
 from rightseat.wiring.models import ModelRegistry, model_infos
 from rightseat.wiring.remote import attach_mcp_servers, attach_remote_actions, make_agent_sources

@@ -13,7 +13,7 @@ from rightseat.errors import ConfigError
 from rightseat.middleware.model_wrappers import FallbackMember, FallbackModel, ModelLimits, ModelLoad, RateLimitedModel
 from rightseat.types.model import BoundModel, Model, ModelInfo
 from rightseat.wiring.default_model import ModelChoice
-from rightseat.wiring.families import EMPTY, LOCAL, make_model, split_spec
+from rightseat.wiring.lookup import EMPTY, LOCAL, make_model, split_spec
 
 # Model kinds that run on llama.cpp, and their options that are files.
 LLAMACPP_KINDS = (LOCAL, "llama-server")

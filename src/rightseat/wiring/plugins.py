@@ -24,7 +24,7 @@ from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
 from rightseat.plugins.load import find_plugin_folders, is_plugin_folder, read_plugin, reject_outside_link
 from rightseat.plugins.plugin import Plugin, Problem, make_tool_name
-from rightseat.plugins.python.run import PythonPolicy, make_script_tools
+from rightseat.plugins.python.tools import PythonPolicy, make_script_tools
 from rightseat.plugins.search import Embed
 from rightseat.plugins.selection import ToolSelection
 from rightseat.runtime.runs import DEFAULT_ASSISTANT

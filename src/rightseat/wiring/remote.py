@@ -13,7 +13,7 @@ from rightseat.errors import ConfigError
 from rightseat.types.agents import AgentSource
 from rightseat.types.text import closest_match
 from rightseat.types.tools import Toolset
-from rightseat.wiring.families import find, reveal_secrets
+from rightseat.wiring.lookup import find, reveal_secrets
 
 if TYPE_CHECKING:
     from rightseat.mcp.tool_sources import McpServers

@@ -23,6 +23,7 @@ from rightseat.middleware.model_wrappers import FallbackModel, WrapModel
 from rightseat.middleware.quota import BilledModel, Quotas, UsageTracker, enforce_quotas
 from rightseat.middleware.recording import RecordingMode, record_runs
 from rightseat.middleware.tracing import TracedModel, Tracing, trace_tool
+from rightseat.runtime.answer import Answer, AnswerValues, make_answer, make_turn
 from rightseat.runtime.incidents import Environment
 from rightseat.runtime.metrics import Metrics
 from rightseat.runtime.responders import ResponderRegistry, add_handoff_tools
@@ -48,8 +49,7 @@ from rightseat.types.streams import closing
 from rightseat.types.threads import ThreadStore
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Owner, Turn
-from rightseat.wiring.ask import Answer, AnswerValues, make_answer, make_turn
-from rightseat.wiring.families import make_model, split_spec
+from rightseat.wiring.lookup import make_model, split_spec
 
 if TYPE_CHECKING:
     from rightseat.mcp.tool_sources import McpServers

@@ -13,7 +13,7 @@ from rightseat.config.settings import Config
 from rightseat.runtime.threads import RunLimits, ThreadRuns
 from rightseat.types.stores import Store
 from rightseat.types.threads import Retention, ThreadStore
-from rightseat.wiring.families import find
+from rightseat.wiring.lookup import find
 
 SQLITE = "sqlite"
 

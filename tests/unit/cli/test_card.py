@@ -9,7 +9,7 @@ from rightseat.cli.serve import list_startup_rows, print_startup
 from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings, Config, JwtSettings, ModelSettings
 from rightseat.wiring.default_model import choose_model
-from rightseat.wiring.families import load_all
+from rightseat.wiring.lookup import load_all
 
 BASE = "http://127.0.0.1:1234"
 

@@ -23,8 +23,8 @@ from rightseat.errors import RightseatError
 from rightseat.http.auth import Authenticator
 from rightseat.http.endpoint import Door, Probe, Request, Route, make_reply
 from rightseat.http.reply import Message, Receive, Reply, Send
-from rightseat.wiring.families import load_all
 from rightseat.wiring.from_config import build_runtime
+from rightseat.wiring.lookup import load_all
 from tests.kit.app_server import AppServer, serve_app, serve_runtime
 from tests.kit.server import RightseatProcess
 from tests.kit.timeouts import HANG_TIMEOUT

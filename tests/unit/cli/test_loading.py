@@ -18,7 +18,7 @@ from rightseat.server.service import Service, open_listener
 from rightseat.server.uvicorn_server import UvicornServer
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from rightseat.types.model import Prompt
-from rightseat.wiring.families import load_all
+from rightseat.wiring.lookup import load_all
 from tests.kit.client import RawHttpClient
 from tests.kit.process import is_alive, measure_rss_bytes
 from tests.kit.server import RightseatProcess as Command

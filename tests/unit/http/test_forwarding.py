@@ -5,7 +5,7 @@ import pytest
 from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings
 from rightseat.http.auth import Authenticator
-from rightseat.http.security import HeaderForwarding, merge_headers
+from rightseat.http.forwarding import HeaderForwarding, merge_headers
 
 SENT = {
     "authorization": "Bearer person",

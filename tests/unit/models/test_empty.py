@@ -7,8 +7,8 @@ from rightseat.types.events import RunFailed
 from rightseat.types.messages import ImageMessagePart, Message
 from rightseat.types.model import Prompt, ToolChoice, ToolSpec
 from rightseat.types.turn import Turn
-from rightseat.wiring.families import make_model
 from rightseat.wiring.from_config import build_runtime
+from rightseat.wiring.lookup import make_model
 from tests.unit.engine.turns import run_turn
 
 

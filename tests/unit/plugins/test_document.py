@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rightseat.plugins.document import MAX_BYTES, PluginDocument, UnreadableFile, read_document
 from rightseat.plugins.plugin import Problem
+from rightseat.plugins.plugin_file import MAX_BYTES, PluginDocument, UnreadableFile, read_document
 from rightseat.plugins.yaml_reader import MAX_DEPTH, MAX_NODES
 
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from rightseat.server.progress import show_download, show_spinner
+from rightseat.server.terminal_progress import show_download, show_spinner
 from tests.kit.timeouts import HANG_TIMEOUT
 
 

@@ -16,8 +16,8 @@ from rightseat.config.settings import Config, ModelSettings
 from rightseat.errors import ConfigError
 from rightseat.models.scripted import ScriptFileModel
 from rightseat.wiring.default_model import ModelChoice, choose_model
-from rightseat.wiring.families import BUILTIN, find, list_names, make_model
 from rightseat.wiring.from_config import build_runtime
+from rightseat.wiring.lookup import BUILTIN, find, list_names, make_model
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def patch_entry_point(monkeypatch: pytest.MonkeyPatch, family: str, name: str, value: str) -> None:
     """As if another package had this entry point."""
     entry = EntryPoint(name, value, f"rightseat.{family}")
-    home = sys.modules["rightseat.wiring.families"]
+    home = sys.modules["rightseat.wiring.lookup"]
     monkeypatch.setattr(home, "entry_points", lambda group: [entry] if group == entry.group else [])
 
 

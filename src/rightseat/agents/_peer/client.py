@@ -40,9 +40,9 @@ from rightseat.errors import (
     UpstreamTooLarge,
 )
 from rightseat.http.client import HttpClient, Response, format_request_head, parse_base_url
+from rightseat.http.forwarding import merge_headers
 from rightseat.http.idle import IdleTimer
 from rightseat.http.retry import call_with_retry, parse_retry_after
-from rightseat.http.security import merge_headers
 from rightseat.http.upstream import StatusTable, UpstreamErrors, read_error_body, read_head, send_request
 from rightseat.types.turn import Turn
 

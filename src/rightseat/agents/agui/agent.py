@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rightseat.agents._peer.client import AgentClient, AgentOptions, StreamingResponse, parse_agent_options
-from rightseat.agents._peer.health import PeerAgent, PeerSource
+from rightseat.agents._peer.source import PeerAgent, PeerSource
 from rightseat.agents.agui.event_mapper import AGUIEventMapper
 from rightseat.agents.agui.interrupts import PeerThreads, thread_of_interrupt
 from rightseat.agents.agui.request import assign_message_ids, build_run_input

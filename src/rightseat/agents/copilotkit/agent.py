@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Raw
 
 from rightseat.agents._peer.client import AgentClient
-from rightseat.agents._peer.health import PeerAgent, PeerSource
 from rightseat.agents._peer.json_text import decode_json_object, dict_items, drop_oldest, to_text
+from rightseat.agents._peer.source import PeerAgent, PeerSource
 from rightseat.agents.agui.interrupts import PeerThreads, make_peer_thread_id
 from rightseat.agents.agui.interrupts import thread_of_interrupt as agui_thread
 from rightseat.agents.agui.request import assign_message_ids, list_client_tools

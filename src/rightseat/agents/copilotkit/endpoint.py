@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 from rightseat.agents._peer.client import AgentClient, AgentOptions, parse_agent_options
-from rightseat.agents._peer.health import PeerSource
 from rightseat.agents._peer.json_text import dict_items
+from rightseat.agents._peer.source import PeerSource
 from rightseat.agents.copilotkit.agent import CopilotKitAgent
 from rightseat.errors import (
     DiscoveryFailed,

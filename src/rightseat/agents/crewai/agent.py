@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.agents._peer.client import AgentClient, AgentOptions, parse_agent_options
-from rightseat.agents._peer.health import PeerAgent, PeerSource
+from rightseat.agents._peer.source import PeerAgent, PeerSource
 from rightseat.agents.agui.agent import AguiAgent
 from rightseat.errors import ConfigError, Misused, RightseatError, UpstreamRefused, UpstreamTimeout
 from rightseat.tools.subprocess import INHERITED_VARIABLES, kill_session, log_output

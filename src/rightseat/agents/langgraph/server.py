@@ -19,8 +19,8 @@ from typing import Any
 from msgspec import Struct
 
 from rightseat.agents._peer.client import AgentClient, StreamingResponse
-from rightseat.agents._peer.health import PeerSource
 from rightseat.agents._peer.json_text import dict_items
+from rightseat.agents._peer.source import PeerSource
 from rightseat.agents.langgraph.agent import Graph, GraphAgent, LangGraphOptions
 from rightseat.agents.langgraph.request import (
     GraphRunRequest,

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 from graphql import ExecutionResult, GraphQLError, experimental_execute_incrementally
 
-from rightseat.doors.copilotkit.document import PreparedDocument, convert_input, get_schema
 from rightseat.doors.copilotkit.failures import make_extensions, make_invalid_request_body
 from rightseat.doors.copilotkit.framing import StreamFraming
-from rightseat.doors.copilotkit.plan import ROOT, STREAMED_FIELDS
+from rightseat.doors.copilotkit.graphql_document import PreparedDocument, convert_input, get_schema
+from rightseat.doors.copilotkit.query_plan import ROOT, STREAMED_FIELDS
 from rightseat.doors.copilotkit.read import CopilotKitRequest, describe_agent, make_agent_not_found, read_request
 from rightseat.doors.copilotkit.response import ResponseBuilder, Status
 from rightseat.doors.copilotkit.threads import make_agent_state_response

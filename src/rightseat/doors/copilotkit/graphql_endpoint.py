@@ -19,8 +19,8 @@ from rightseat.types.events import TextDelta
 from rightseat.types.streams import closing
 
 if TYPE_CHECKING:
-    from rightseat.doors.copilotkit.document import PreparedDocument
-    from rightseat.doors.copilotkit.plan import ResponsePlan
+    from rightseat.doors.copilotkit.graphql_document import PreparedDocument
+    from rightseat.doors.copilotkit.query_plan import ResponsePlan
 
 encode = msgspec.json.Encoder().encode
 CLIENT_HEADER = "x-copilotkit-runtime-client-gql-version"
@@ -29,7 +29,7 @@ UTF8 = b"; charset=utf-8"
 
 def answer_request(body: CopilotKitBody, request: Request, host: Host) -> Reply:
     # Imported here: graphql-core is large, and only clients up to 1.10 need it.
-    from rightseat.doors.copilotkit.document import InvalidDocument, prepare_document
+    from rightseat.doors.copilotkit.graphql_document import InvalidDocument, prepare_document
 
     accepted = AcceptedTypes(request.headers.get("accept"))
     # The status for an invalid document or variables: clients show a 400 only as "not found".
@@ -65,8 +65,8 @@ def start_execution(
     content_type: bytes,
     invalid_status: int,
 ) -> Reply:
-    from rightseat.doors.copilotkit.document import decode_named, decode_planned_input
     from rightseat.doors.copilotkit.execute import RootResolvers, execute_document
+    from rightseat.doors.copilotkit.graphql_document import decode_named, decode_planned_input
 
     try:
         if prepared.plan is not None and framing is not None:
@@ -89,7 +89,7 @@ def reply_errors(entries: list[dict[str, Any]], status: int, content_type: bytes
 async def stream_planned(
     plan: ResponsePlan, copilot_request: CopilotKitRequest, host: Host, framing: StreamFraming
 ) -> Reply:
-    from rightseat.doors.copilotkit.plan import PlannedResponseWriter
+    from rightseat.doors.copilotkit.query_plan import PlannedResponseWriter
 
     writer = PlannedResponseWriter(plan, copilot_request, sized=framing.multipart)
     builder = ResponseBuilder(copilot_request, writer)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import UNSET
 
-from rightseat.doors.copilotkit import agui_endpoint, browser, threads
+from rightseat.doors.copilotkit import agui_endpoint, graphiql_page, threads
 from rightseat.doors.copilotkit.agui_endpoint import PATH
 from rightseat.doors.copilotkit.failures import refuse, refuse_graphql
 from rightseat.doors.copilotkit.graphql_endpoint import CLIENT_HEADER, answer_request
@@ -103,7 +103,7 @@ def handle_get(request: Request, host: Host) -> Reply:
         variables = msgspec.Raw(request.query.get("variables", "").encode())
         name = request.query.get("operationName")
         return answer_request(CopilotKitBody(request.query["query"], name, variables), request, host)
-    raise browser.make_missing_query_error()
+    raise graphiql_page.make_missing_query_error()
 
 
 def refuse_as(error: RightseatError, headers: dict[str, str]) -> Reply:
@@ -117,7 +117,7 @@ door = Door(
     name="copilotkit",
     routes=(
         Route("POST", PATH, handle_post, body_type=CopilotKitBody, summary="CopilotKit's runtime"),
-        *browser.BROWSER_ROUTES,
+        *graphiql_page.BROWSER_ROUTES,
         Route("GET", PATH, handle_get, summary="A GraphQL query"),
         *agui_endpoint.AGUI_ROUTES,
         *threads.THREAD_ROUTES,

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from rightseat.doors.openbb.client_results import parse_parts
 from rightseat.doors.openbb.messages import (
     ConversationItem,
     PostedText,
@@ -17,7 +18,6 @@ from rightseat.doors.openbb.messages import (
     find_artifact_names,
     parse_conversation,
 )
-from rightseat.doors.openbb.results import parse_parts
 from rightseat.doors.openbb.wire import (
     WORKSPACE_FIELDS,
     EchoedState,

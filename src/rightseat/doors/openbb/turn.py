@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.doors.openbb import results
+from rightseat.doors.openbb import client_results
+from rightseat.doors.openbb.client_results import RenderedResult
 from rightseat.doors.openbb.messages import ClientCall, ConversationItem, PostedText, RoundTripBatch
 from rightseat.doors.openbb.read import AddedContext, CitedSource, OpenBBRequest, find_last_user_index
-from rightseat.doors.openbb.results import RenderedResult
 from rightseat.doors.openbb.wire import as_dict, to_json
 from rightseat.doors.openbb.workspace_tools import EXECUTE_TOOL
 from rightseat.engine.history import minimum_tokens, trim_to_budget
@@ -73,9 +73,9 @@ class DataBudget:
         self.dense = dense
 
     async def render(self, raw: Any, *, images: bool) -> RenderedResult:
-        share = max(self.tokens // max(self.parts, 1), results.MIN_PART_TOKENS)
-        rendered = await results.render_result(raw, share, self.outbound, images=images, dense=self.dense)
-        self.tokens -= results.estimate_result_tokens(rendered.text, dense=self.dense)
+        share = max(self.tokens // max(self.parts, 1), client_results.MIN_PART_TOKENS)
+        rendered = await client_results.render_result(raw, share, self.outbound, images=images, dense=self.dense)
+        self.tokens -= client_results.estimate_result_tokens(rendered.text, dense=self.dense)
         self.parts -= 1
         return rendered
 
@@ -121,7 +121,7 @@ def drop_oldest_turns(messages: list[Message], context: list[AppContext], reques
         return messages
     texts = [item.value for item in context] + [message.text for message in messages if message.role == "tool"]
     dense = request.has_small_context
-    used = sum(results.estimate_result_tokens(text, dense=dense) - estimate_tokens(text) for text in texts)
+    used = sum(client_results.estimate_result_tokens(text, dense=dense) - estimate_tokens(text) for text in texts)
     used += sum(estimate_tokens(item.description + item.value) for item in context)
     remaining = request.context_window * 3 // 4 - used
     tools = request.turn.tools

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from rightseat.doors.openbb import messages
 from rightseat.doors.openbb.artifacts import format_artifact, make_citations, normalize_citation
+from rightseat.doors.openbb.client_results import make_outbound
 from rightseat.doors.openbb.read import OpenBBRequest
-from rightseat.doors.openbb.results import make_outbound
 from rightseat.doors.openbb.turn import complete_turn
 from rightseat.doors.openbb.wire import PendingClientCall, as_dict
 from rightseat.errors import GuardrailRefused, OutputGuarded, RightseatError

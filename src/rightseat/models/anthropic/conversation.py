@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from rightseat.engine.history import pair_calls_with_results
 from rightseat.errors import CallerError
-from rightseat.models.anthropic.claude import ClaudeModel
+from rightseat.models.anthropic.claude_models import ClaudeModel
 from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, MessagePart, TextMessagePart, ToolCall
 
 ContentBlock = dict[str, Any]

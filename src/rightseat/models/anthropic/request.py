@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.engine.structured import SCHEMA_INSTRUCTION
-from rightseat.models.anthropic import claude
-from rightseat.models.anthropic.claude import DEFAULT_MAX_OUTPUT, ClaudeModel, make_enforceable
+from rightseat.models.anthropic import claude_models
+from rightseat.models.anthropic.claude_models import DEFAULT_MAX_OUTPUT, ClaudeModel, make_enforceable
 from rightseat.models.anthropic.conversation import PROVIDER, ConversationPayload, build_conversation, sanitize_name
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 
@@ -49,7 +49,7 @@ class AnthropicRequest(Struct, frozen=True):
 
 def build_request(name: str, prompt: Prompt, options: AnthropicRequestOptions, *, schema: bool) -> AnthropicRequest:
     """Build the request. `schema`: the API enforces an output schema; else the prompt describes it."""
-    model = claude.find_claude_model(name)
+    model = claude_models.find_claude_model(name)
     requested = prompt.settings.max_tokens or options.max_tokens or model.longest or DEFAULT_MAX_OUTPUT
     max_tokens = min(requested, model.longest or requested)
     thinking = _build_thinking(prompt, options, model, max_tokens)
@@ -161,7 +161,9 @@ def _add_settings(
     if stops:
         body["stop_sequences"] = stops
     extra = settings.extra
-    effort = claude.clamp_effort(extra.get("reasoning_effort"), model) or claude.clamp_effort(options.effort, model)
+    effort = claude_models.clamp_effort(extra.get("reasoning_effort"), model) or claude_models.clamp_effort(
+        options.effort, model
+    )
     if effort:
         body.setdefault("output_config", {})["effort"] = effort
     metadata = extra.get("metadata")

@@ -17,7 +17,7 @@ from rightseat.models.openai.errors import OpenAIErrors
 from rightseat.models.openai.exchange import OpenAIExchange
 from rightseat.models.openai.request import build_chat_body, build_responses_body
 from rightseat.models.openai.responses_parser import ResponsesStreamParser
-from rightseat.models.openai.vendor import OpenAIVendor, fetch_token
+from rightseat.models.openai.vendors import OpenAIVendor, fetch_token
 from rightseat.types.model import Capabilities, Prompt
 
 OPENAI_URL = "https://api.openai.com/v1"

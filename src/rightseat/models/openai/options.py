@@ -10,10 +10,10 @@ from rightseat.config.options import TIMEOUTS, parse_options
 from rightseat.errors import ConfigError
 from rightseat.models._vendor.options import VendorOptions, read_environment
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
-from rightseat.models.openai import vendor
+from rightseat.models.openai import vendors
 from rightseat.models.openai.client import OPENAI_URL, OpenAIModel, is_openai
 from rightseat.models.openai.emulated import EmulatedToolsModel, ToolEmulation
-from rightseat.models.openai.vendor import OpenAIVendor, ReasoningSummary, VendorKind
+from rightseat.models.openai.vendors import OpenAIVendor, ReasoningSummary, VendorKind
 
 # Options passed to the model unchanged.
 _PASSED_KEYS = (*TIMEOUTS, "api_key", "headers", "developer_role", "strict_tools", "usage", "images", "tries")
@@ -87,7 +87,7 @@ def _make_model(name: str, options: OpenAIOptions) -> OpenAIModel:
     kind: VendorKind = "openai" if is_openai(base_url) else "compatible"
     if options.azure_endpoint:
         kind, deployment = "azure", options.deployment or name
-        base_url = vendor.build_base_url(options.azure_endpoint, options.api_version, deployment, options.api)
+        base_url = vendors.build_base_url(options.azure_endpoint, options.api_version, deployment, options.api)
     capabilities = lookup_capabilities(kind, name)
     overrides = {key: getattr(options, key) for key in ("parallel", "schema", "images", "reasoning")}
     emulation = _choose_emulation(
@@ -98,7 +98,7 @@ def _make_model(name: str, options: OpenAIOptions) -> OpenAIModel:
         kind=kind,
         api=options.api,
         deployment=options.deployment,
-        token_provider=vendor.load_token_provider(options.token_provider) if options.token_provider else None,
+        token_provider=vendors.load_token_provider(options.token_provider) if options.token_provider else None,
         reasoning_summary=options.reasoning_summary,
     )
     fields = {field: getattr(options, field) for field in _PASSED_KEYS}

@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.plugins.document import PluginDocument, UnreadableFile, read_document
 from rightseat.plugins.flows.context import FlowReferences, format_hint, make_step_problem
 from rightseat.plugins.flows.steps import NONE, get_kind, list_kinds
 from rightseat.plugins.plugin import (
@@ -26,6 +25,7 @@ from rightseat.plugins.plugin import (
     Problem,
     Step,
 )
+from rightseat.plugins.plugin_file import PluginDocument, UnreadableFile, read_document
 from rightseat.types.text import closest_match
 
 MAX_NAME_LENGTH = 200

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from rightseat.plugins.document import PluginDocument, UnreadableFile, read_document
 from rightseat.plugins.plugin import Gravity, KeyPath, PathKey, Problem
+from rightseat.plugins.plugin_file import PluginDocument, UnreadableFile, read_document
 
 MAX_PROBLEMS = 300
 MAX_FILES = 100

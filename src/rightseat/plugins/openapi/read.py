@@ -11,7 +11,6 @@ from urllib.parse import parse_qsl
 from msgspec import Struct
 
 from rightseat.errors import CallerError
-from rightseat.plugins.document import UnreadableFile, find_document, read_document
 from rightseat.plugins.openapi import lint
 from rightseat.plugins.openapi.arguments import BODY_LOCATIONS, build_arguments, iter_parameter_nodes, parse_parameter
 from rightseat.plugins.openapi.bodies import parse_body, parse_responses, success_response
@@ -21,6 +20,7 @@ from rightseat.plugins.openapi.schemas import Schema
 from rightseat.plugins.openapi.simplify import shrink_schema
 from rightseat.plugins.openapi.spec import SpecContext, find_servers
 from rightseat.plugins.plugin import Operation, Parameter, PluginAuth, Problem
+from rightseat.plugins.plugin_file import UnreadableFile, find_document, read_document
 from rightseat.types.schema import get_validator
 
 FILE_STEMS = ("openapi", "swagger")

@@ -7,11 +7,11 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from rightseat.plugins.document import PluginDocument
 from rightseat.plugins.openapi.node import Node, ProblemList, RefResolver
 from rightseat.plugins.openapi.schemas import SchemaConverter
 from rightseat.plugins.openapi.simplify import SchemaSimplifier
 from rightseat.plugins.plugin import ApiServer, ParameterStyle, PluginAuth
+from rightseat.plugins.plugin_file import PluginDocument
 
 CredentialLocation = tuple[str, str]
 """Location and name; header names in lower case."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.agents._peer import health
+from rightseat.agents._peer import source
 from rightseat.agents.agui import agui
 from rightseat.errors import ConfigError
 from rightseat.types.events import Event, RunFinished, TextDelta
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.io
 
 @pytest.fixture(autouse=True)
 def fast_health_retry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "MIN_RETRY_DELAY", 0.05)
+    monkeypatch.setattr(source, "MIN_RETRY_DELAY", 0.05)
 
 
 @asynccontextmanager

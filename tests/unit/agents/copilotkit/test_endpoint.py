@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rightseat import Result, Runtime, ToolContext
-from rightseat.agents._peer import health
+from rightseat.agents._peer import source
 from rightseat.agents.copilotkit import copilotkit
 from rightseat.agents.copilotkit.endpoint import CopilotKitEndpoint, build_parameters_schema
 from rightseat.errors import ConfigError
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.io
 
 @pytest.fixture(autouse=True)
 def fast_health_retry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "MIN_RETRY_DELAY", 0.05)
+    monkeypatch.setattr(source, "MIN_RETRY_DELAY", 0.05)
 
 
 @asynccontextmanager
@@ -131,7 +131,7 @@ async def test_an_endpoint_that_is_none_is_listed_as_down_and_found_later(instea
 
 @pytest.mark.demand("agents.copilotkit_langgraph_crewai_dialects")
 async def test_who_asks_has_it_looked_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "MIN_RETRY_DELAY", 60)
+    monkeypatch.setattr(source, "MIN_RETRY_DELAY", 60)
     async with FakeRemoteEndpoint() as remote:
         remote.reply_override = reply_404
         async with host_source(copilotkit("ck", {"url": remote.url, "agents": ["desk", "other"]})) as runtime:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.agents._peer import health
+from rightseat.agents._peer import source
 from rightseat.agents.crewai import crewai
 from rightseat.agents.crewai.agent import CrewSource
 from rightseat.errors import ConfigError
@@ -31,7 +31,7 @@ OPTIONS = {"crew": "desk_crew:Flow", "python": sys.executable, "folder": str(CRE
 
 @pytest.fixture(autouse=True)
 def fast_health_retry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "MIN_RETRY_DELAY", 0.05)
+    monkeypatch.setattr(source, "MIN_RETRY_DELAY", 0.05)
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.agents._peer import health
+from rightseat.agents._peer import source
 from rightseat.agents.langgraph import langgraph, server
 from rightseat.engine.loop import Assistant
 from rightseat.errors import ConfigError
@@ -123,7 +123,7 @@ async def test_an_assistant_that_is_not_there() -> None:
 
 @pytest.mark.demand("agents.availableagents_lists_agent_down")
 async def test_a_server_that_comes_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "MIN_RETRY_DELAY", 0.001)
+    monkeypatch.setattr(source, "MIN_RETRY_DELAY", 0.001)
     async with FakeLangGraphServer() as platform:
         platform.reply_override = close_at_once()
         async with serve_graph(platform) as runtime:
@@ -140,7 +140,7 @@ async def test_a_server_that_comes_later(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.demand("agents.availableagents_lists_agent_down")
 async def test_a_server_that_goes_is_listed_as_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "MIN_RETRY_DELAY", 0.001)
+    monkeypatch.setattr(source, "MIN_RETRY_DELAY", 0.001)
     async with FakeLangGraphServer() as platform, serve_graph(platform) as runtime:
         agent = runtime.responders.find_agent("desk")
         assert agent is not None

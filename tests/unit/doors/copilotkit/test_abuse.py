@@ -8,7 +8,7 @@ import pytest
 
 from rightseat import Runtime
 from rightseat.config.settings import GraphQLLimits
-from rightseat.doors.copilotkit import document
+from rightseat.doors.copilotkit import graphql_document
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from tests.kit.app_server import FakeModel, reply_text
 from tests.kit.client import RawHttpClient
@@ -221,8 +221,8 @@ async def test_text_cannot_break_a_frame(accept: str, way: str) -> None:
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 async def test_documents_are_kept_within_a_limit() -> None:
     async with serve_copilotkit(Runtime(model=FakeModel())) as url:
-        for number in range(document.CACHE_SIZE + 20):
+        for number in range(graphql_document.CACHE_SIZE + 20):
             await post_graphql(url, {"query": f"query Q{number} {{ hello }}"})
-    kept = document.prepare_document.cache_info()
-    assert kept.maxsize == document.CACHE_SIZE
-    assert kept.currsize == document.CACHE_SIZE
+    kept = graphql_document.prepare_document.cache_info()
+    assert kept.maxsize == graphql_document.CACHE_SIZE
+    assert kept.currsize == graphql_document.CACHE_SIZE

@@ -207,8 +207,8 @@ async def test_a_text_cut_by_a_failure_is_failed_and_one_before_it_is_not() -> N
 @pytest.mark.demand("copilotkit.property_test_fan_event")
 async def test_nothing_grows_with_the_answer() -> None:
     """The frames hold the open messages and what was told since the last frame, no more."""
-    from rightseat.doors.copilotkit.document import prepare_document
-    from rightseat.doors.copilotkit.plan import PlannedResponseWriter
+    from rightseat.doors.copilotkit.graphql_document import prepare_document
+    from rightseat.doors.copilotkit.query_plan import PlannedResponseWriter
     from rightseat.doors.copilotkit.read import CopilotKitRequest
 
     plan = prepare_document(DOCUMENT, None, False, GraphQLLimits()).plan

@@ -11,7 +11,7 @@ from graphql import build_schema, parse, print_ast, validate
 from graphql.language import DefinitionNode
 
 from rightseat.config.settings import GraphQLLimits
-from rightseat.doors.copilotkit.document import SDL, get_schema, prepare_document
+from rightseat.doors.copilotkit.graphql_document import SDL, get_schema, prepare_document
 from tests.unit.doors.copilotkit.client import DOCUMENT, GENERIC_DOCUMENT, UNSTREAMED_DOCUMENT
 
 # What the peer's runtime printed of itself; only where the work began has it.

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rightseat.doors.openbb import results
-from rightseat.doors.openbb.results import RenderedResult, render_result
+from rightseat.doors.openbb import client_results
+from rightseat.doors.openbb.client_results import RenderedResult, render_result
 from rightseat.http.fetch import AddressRules, OutboundClient
 from tests.kit.app_server import serve_app
 from tests.unit.doors.openbb.client import make_result_item
@@ -158,6 +158,6 @@ async def test_an_address_that_a_stranger_may_not_name(url: str) -> None:
 
 def test_what_takes_time_is_known_before() -> None:
     slow = [{"url": "https://x/y"}, {"content": "x", "data_format": {"data_type": "pdf", "filename": "a"}}]
-    found = results.parse_parts({"items": [*slow, {"content": "x"}]})
+    found = client_results.parse_parts({"items": [*slow, {"content": "x"}]})
     assert isinstance(found, list)
     assert [piece.is_slow for piece in found] == [True, True, False]

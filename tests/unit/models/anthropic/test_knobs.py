@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.models.anthropic.claude import clamp_effort, find_claude_model, make_enforceable
+from rightseat.models.anthropic.claude_models import clamp_effort, find_claude_model, make_enforceable
 from rightseat.types.messages import Message, ProviderData, ToolCall, text_message
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 from tests.unit.models.anthropic.model_calls import capture_request_body, collect_chunks, connect_model

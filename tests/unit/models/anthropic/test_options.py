@@ -6,7 +6,7 @@ from rightseat.config.settings import Config, ModelSettings
 from rightseat.doctor.setup import list_required_extras
 from rightseat.errors import ConfigError
 from rightseat.models.anthropic import AnthropicModel, model
-from rightseat.wiring.families import make_model
+from rightseat.wiring.lookup import make_model
 from tests.unit.models.anthropic.model_calls import collect_chunks, connect_model
 
 

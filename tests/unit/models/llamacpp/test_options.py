@@ -15,8 +15,8 @@ from rightseat.models.llamacpp.options import make_attached_model, make_local_mo
 from rightseat.models.llamacpp.supervision import SharedServer
 from rightseat.models.llamacpp.template import parse_template_choice
 from rightseat.types.model import CompletesText, find_protocol
-from rightseat.wiring.families import make_model
 from rightseat.wiring.from_config import build_runtime
+from rightseat.wiring.lookup import make_model
 from tests.unit.models.llamacpp.gguf_files import make_gguf, make_number_entry, make_string_entry, make_usual_entries
 
 CHATML = "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}"

@@ -7,7 +7,7 @@ import pytest
 from rightseat.models.openai import OpenAIModel, model
 from rightseat.models.openai.emulated import EmulatedToolsModel
 from rightseat.models.openai.request import Dialect, build_chat_body
-from rightseat.models.openai.vendor import OpenAIVendor
+from rightseat.models.openai.vendors import OpenAIVendor
 from rightseat.types.model import Prompt, SamplingSettings, ToolSpec
 from tests.kit import answers
 from tests.kit.upstream import FakeUpstream

@@ -12,7 +12,7 @@ import pytest
 
 from rightseat.errors import ConfigError, ContentRefused, UpstreamDenied
 from rightseat.models.openai import OpenAIModel, model
-from rightseat.models.openai.vendor import build_base_url
+from rightseat.models.openai.vendors import build_base_url
 from rightseat.types.chunks import FinishChunk, TextChunk
 from rightseat.types.model import Prompt, SamplingSettings
 from tests.kit import answers, faults

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from rightseat import Runtime
-from rightseat.plugins.document import parse_yaml_document
 from rightseat.plugins.flows.context import FlowServices
 from rightseat.plugins.flows.load import FlowFileReader
 from rightseat.plugins.flows.responder import FlowResponder
 from rightseat.plugins.plugin import Flow, Problem
+from rightseat.plugins.plugin_file import parse_yaml_document
 from rightseat.stores.memory import MemoryStore
 from rightseat.types.events import Event, Interrupt, RunFailed, TextDelta
 from rightseat.types.messages import Message, text_message

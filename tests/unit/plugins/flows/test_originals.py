@@ -17,7 +17,7 @@ from rightseat.plugins.flows.responder import FlowResponder
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.load import read_plugins
 from rightseat.plugins.plugin import Flow, Operation, Plugin
-from rightseat.plugins.python.run import PythonPolicy, make_script_tools
+from rightseat.plugins.python.tools import PythonPolicy, make_script_tools
 from rightseat.stores.memory import MemoryStore
 from rightseat.types.events import Event, Interrupt, RunFailed, RunFinished, StepStart, TextDelta
 from rightseat.types.messages import FileMessagePart, Message, TextMessagePart

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rightseat.plugins.document import parse_json_document
 from rightseat.plugins.flows.context import FlowReferences
 from rightseat.plugins.flows.load import FlowFileReader, check_flow
 from rightseat.plugins.load import read_plugin
 from rightseat.plugins.plugin import NextFlow, Problem
+from rightseat.plugins.plugin_file import parse_json_document
 from tests.kit.rounds import limit_rounds
 from tests.unit.plugins.flows.conversations import make_flow, parse_flow, write_plugin_folder
 

@@ -9,7 +9,6 @@ import msgspec
 
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.grammar.containers import SchemaWriter, build_array, build_object
-from rightseat.models.llamacpp.grammar.document import SchemaConjunction, SchemaDocument, upgrade_schema
 from rightseat.models.llamacpp.grammar.expr import Expr, Lit, alt
 from rightseat.models.llamacpp.grammar.numbers import MAX_DIGITS, NumberRange, build_integer, build_number, ceil_to_step
 from rightseat.models.llamacpp.grammar.rules import GrammarRules
@@ -19,6 +18,7 @@ from rightseat.models.llamacpp.grammar.schema_analysis import (
     list_enumerated_values,
     note_overlaps,
 )
+from rightseat.models.llamacpp.grammar.schema_pointers import SchemaConjunction, SchemaDocument, upgrade_schema
 from rightseat.models.llamacpp.grammar.strings import build_string
 from rightseat.types.schema import MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, get_validator, nesting_depth
 

@@ -8,17 +8,17 @@ from msgspec import Struct
 
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.grammar.charset import ANY
-from rightseat.models.llamacpp.grammar.document import (
+from rightseat.models.llamacpp.grammar.expr import EMPTY, NEVER, Expr, Lit, Ref, alt, chars, matches_text, rep, seq
+from rightseat.models.llamacpp.grammar.numbers import build_any_number
+from rightseat.models.llamacpp.grammar.rules import COLON, COMMA, MAX_REPEAT, MAX_REQUIRED, GrammarRules, to_rule_name
+from rightseat.models.llamacpp.grammar.schema_analysis import dump_literal, list_enumerated_values
+from rightseat.models.llamacpp.grammar.schema_pointers import (
     Pointers,
     SchemaConjunction,
     SchemaDocument,
     SchemaPart,
     join_pointer,
 )
-from rightseat.models.llamacpp.grammar.expr import EMPTY, NEVER, Expr, Lit, Ref, alt, chars, matches_text, rep, seq
-from rightseat.models.llamacpp.grammar.numbers import build_any_number
-from rightseat.models.llamacpp.grammar.rules import COLON, COMMA, MAX_REPEAT, MAX_REQUIRED, GrammarRules, to_rule_name
-from rightseat.models.llamacpp.grammar.schema_analysis import dump_literal, list_enumerated_values
 from rightseat.models.llamacpp.grammar.strings import (
     QUOTE,
     build_other_names,

@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp.grammar.document import (
+from rightseat.models.llamacpp.grammar.expr import Expr, Lit, alt
+from rightseat.models.llamacpp.grammar.schema_pointers import (
     ANNOTATION_KEYWORDS,
     SchemaConjunction,
     SchemaDocument,
     join_pointer,
 )
-from rightseat.models.llamacpp.grammar.expr import Expr, Lit, alt
 from rightseat.types.schema import get_validator
 
 _JSON_TYPES = {

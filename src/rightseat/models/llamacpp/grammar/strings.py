@@ -8,7 +8,6 @@ from typing import Any
 
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.grammar.charset import ANY, ranges_of, subtract
-from rightseat.models.llamacpp.grammar.document import SchemaConjunction, SchemaDocument
 from rightseat.models.llamacpp.grammar.expr import (
     EMPTY,
     NEVER,
@@ -23,6 +22,7 @@ from rightseat.models.llamacpp.grammar.expr import (
 )
 from rightseat.models.llamacpp.grammar.regex import UnsupportedPattern, parse_pattern
 from rightseat.models.llamacpp.grammar.rules import MAX_REPEAT, MAX_REQUIRED
+from rightseat.models.llamacpp.grammar.schema_pointers import SchemaConjunction, SchemaDocument
 
 _LEAP = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
 

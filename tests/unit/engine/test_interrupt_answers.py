@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.engine.answers import (
+from rightseat.engine.interrupt_answers import (
     NO_WORDS,
     YES_WORDS,
     AnswerDeclined,

@@ -9,9 +9,9 @@ from rightseat.cli.serve import list_startup_rows
 from rightseat.config.settings import AuthSettings, Config, ServerSettings
 from rightseat.errors import ConfigError
 from rightseat.http.auth import Authenticator
-from rightseat.http.security import OriginalRequest, TrustedProxies
+from rightseat.http.forwarding import OriginalRequest, TrustedProxies
 from rightseat.wiring.default_model import ModelChoice
-from rightseat.wiring.families import load_all
+from rightseat.wiring.lookup import load_all
 from tests.kit.app_server import FakeModel, reply_text, serve_runtime
 from tests.kit.client import RawHttpClient, ResponseHead, build_raw_request
 

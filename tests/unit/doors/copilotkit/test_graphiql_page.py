@@ -9,7 +9,7 @@ import pytest
 from rightseat import Runtime
 from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings
-from rightseat.doors.copilotkit import browser
+from rightseat.doors.copilotkit import graphiql_page
 from rightseat.http.auth import Authenticator
 from rightseat.http.static import StaticFiles
 from tests.kit.app_server import FakeModel
@@ -26,9 +26,9 @@ AGENTS = quote("{ availableAgents { agents { name } } }")
 @pytest.fixture(autouse=True)
 def vendor_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """As if it had been fetched, whether it was or not."""
-    for name in browser.REQUIRED_FILES:
+    for name in graphiql_page.REQUIRED_FILES:
         (tmp_path / name.removeprefix("vendor/")).write_text(f"// {name}")
-    monkeypatch.setattr(browser, "FILES", StaticFiles({"": browser.HERE / "graphiql", "vendor/": tmp_path}))
+    monkeypatch.setattr(graphiql_page, "FILES", StaticFiles({"": graphiql_page.HERE / "graphiql", "vendor/": tmp_path}))
     return tmp_path
 
 
@@ -44,7 +44,7 @@ async def test_a_browser_needs_no_key_for_the_page_and_its_files() -> None:
         head, html = await get_page(url, PATH)
         assert (head.status, head.headers["content-type"]) == (200, "text/html; charset=utf-8")
         assert "sesame" not in html
-        names = ["main.js", "style.css", *browser.REQUIRED_FILES]
+        names = ["main.js", "style.css", *graphiql_page.REQUIRED_FILES]
         assert sum(f"copilotkit/graphiql/{name}" in html for name in names) == len(names)
         for name in names:
             head, _ = await get_page(url, f"{PATH}/graphiql/{name}", {})
@@ -93,7 +93,7 @@ async def test_where_nobody_may_look_around_there_is_no_page(authenticate: Authe
         head, body = await get_page(url, PATH)
         assert (head.status, head.headers["allow"]) == (405, "POST")
         assert json.loads(body)["message"] == "Send a POST with a `query`."
-        for name in ("main.js", *browser.REQUIRED_FILES):
+        for name in ("main.js", *graphiql_page.REQUIRED_FILES):
             head, _ = await get_page(url, f"{PATH}/graphiql/{name}")
             assert head.status == 404
 

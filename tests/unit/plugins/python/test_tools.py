@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from rightseat import Runtime
 from rightseat.engine.loop import Assistant
 from rightseat.plugins.catalog import LoadedPlugin, PluginCatalog
-from rightseat.plugins.python.run import PythonPolicy, ScriptLoadError, describe_in_process, make_script_tools
+from rightseat.plugins.python.tools import PythonPolicy, ScriptLoadError, describe_in_process, make_script_tools
 from rightseat.plugins.selection import ToolSelection
 from rightseat.tools import subprocess
 from rightseat.tools.subprocess import ChildDied, Confinement, ToolProcesses

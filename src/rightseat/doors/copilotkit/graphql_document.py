@@ -18,7 +18,7 @@ from graphql.validation import NoSchemaIntrospectionCustomRule
 from msgspec import Raw
 
 from rightseat.config.settings import GraphQLLimits
-from rightseat.doors.copilotkit.plan import ResponsePlan, try_compile_plan
+from rightseat.doors.copilotkit.query_plan import ResponsePlan, try_compile_plan
 from rightseat.doors.copilotkit.wire import GenerateCopilotResponseInput
 from rightseat.errors import CallerError
 from rightseat.http.endpoint import decode_body, to_caller_error
