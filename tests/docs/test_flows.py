@@ -13,8 +13,8 @@ import yaml
 
 from rightseat.config.load import load_config
 from rightseat.plugins.flows.conditions import OPERATORS, evaluate_condition, parse_condition
-from rightseat.plugins.flows.context import FlowServices
 from rightseat.plugins.flows.diagram import render_flow_svg
+from rightseat.plugins.flows.step_context import FlowServices
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.load import read_plugin as read_plugin
 from rightseat.plugins.plugin import Flow, Plugin

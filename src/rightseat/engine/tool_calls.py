@@ -16,8 +16,8 @@ import msgspec
 from msgspec.structs import replace
 
 from rightseat.config.secret import mask
+from rightseat.engine.answer_parser import AnswerDeclined, AnswerInvalid, resolve_answer
 from rightseat.engine.artifacts import present_artifact
-from rightseat.engine.interrupt_answers import AnswerDeclined, AnswerInvalid, resolve_answer
 from rightseat.errors import RightseatError
 from rightseat.types.events import Artifact, CallArgs, CallEnd, CallResult, CallStart, Event, Interrupt
 from rightseat.types.messages import Message, ToolCall, text_message

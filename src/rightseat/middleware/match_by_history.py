@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.engine.interrupt_answers import parse_consent
+from rightseat.engine.answer_parser import parse_consent
 from rightseat.types.agents import Layer, Responder, make_layer
 from rightseat.types.events import CallStart, Event, Interrupt, RunFinished, TextDelta, text_events
 from rightseat.types.messages import Message, TextMessagePart, text_message

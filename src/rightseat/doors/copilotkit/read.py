@@ -109,6 +109,10 @@ def read_request(
     agent_state = find_agent_state(data, agent)
     config = decode_or_none(agent_state.config) if agent_state and agent_state.config else None
     thread = data.thread_id or (session and session.thread_id) or str(uuid.uuid4())
+    node = (session and session.node_name) or ""
+    forwarded = ForwardedProps(
+        properties or {}, parse_extensions(data), config if isinstance(config, dict) else {}, node
+    )
     turn = Turn(
         messages=messages,
         assistant=agent,
@@ -133,12 +137,7 @@ def read_request(
             shows_interrupts=supports_interrupts,
             base_url=request.base,
             topics=parse_topics(data),
-            forwarded=ForwardedProps(
-                properties or {},
-                parse_extensions(data),
-                config if isinstance(config, dict) else {},
-                (session and session.node_name) or "",
-            ),
+            forwarded=forwarded,
         ),
         # Requests beside the chat, such as suggestions, are not stored.
         recording="asked" if is_chat(data) else "never",

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.errors import ContinuationGone
-from rightseat.plugins.flows.context import StepOutput
+from rightseat.plugins.flows.step_context import StepOutput
 from rightseat.plugins.plugin import END, START, Flow, Step
 from rightseat.types.events import Usage
 from rightseat.types.stores import CheckpointStore, Store

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from rightseat.documents.json import encode_json
 from rightseat.errors import CallerError
-from rightseat.plugins.flows.context import StepError
 from rightseat.plugins.flows.paths import InvalidPath, PathNotFound, describe_value, parse_path
+from rightseat.plugins.flows.step_context import StepError
 from rightseat.plugins.flows.templates import UnknownVariable, VariableLookup, fill_value
 from rightseat.types.schema import get_validator
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.plugins.flows.context import FlowReferences, format_hint, make_step_problem
+from rightseat.plugins.flows.step_context import FlowReferences, format_hint, make_step_problem
 from rightseat.plugins.flows.steps import NONE, get_kind, list_kinds
 from rightseat.plugins.plugin import (
     END,

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rightseat.documents.json import InvalidJson, parse_loosely
-from rightseat.plugins.flows.context import StepError
+from rightseat.plugins.flows.step_context import StepError
 
 if TYPE_CHECKING:
     from jsonpath import JSONPath

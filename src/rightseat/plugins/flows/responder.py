@@ -20,8 +20,8 @@ from rightseat.engine.structured import generate_structured
 from rightseat.engine.tool_calls import ToolCallBatch
 from rightseat.errors import ContinuationGone, FlowFailed, FlowStopped, NotConfigured, RightseatError
 from rightseat.plugins.flows.checkpoint import FlowCheckpoint, FlowProgress
-from rightseat.plugins.flows.context import FlowServices, StepContext, StepOutput
 from rightseat.plugins.flows.run import FlowFinished, FlowRun, StepFailure, UsageTrackingModel, stream_attempt
+from rightseat.plugins.flows.step_context import FlowServices, StepContext, StepOutput
 from rightseat.plugins.flows.templates import ANSWER_STEP
 from rightseat.plugins.http.request import find_idempotency_parameter
 from rightseat.plugins.plugin import Flow, NextFlow, Operation, Plugin, make_tool_name

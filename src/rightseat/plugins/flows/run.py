@@ -16,7 +16,7 @@ from rightseat.config.secret import mask
 from rightseat.errors import ContinuationGone, FlowFailed, FlowStopped, RightseatError
 from rightseat.http.retry import compute_backoff
 from rightseat.plugins.flows.checkpoint import FlowProgress, resolve_next_step
-from rightseat.plugins.flows.context import FlowServices, StepContext, StepError, StepOutput
+from rightseat.plugins.flows.step_context import FlowServices, StepContext, StepError, StepOutput
 from rightseat.plugins.flows.steps import LLM, NONE, get_kind
 from rightseat.plugins.plugin import END, Flow, Step
 from rightseat.types.chunks import ModelChunk, UsageChunk

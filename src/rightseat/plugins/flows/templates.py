@@ -18,8 +18,8 @@ from rightseat.documents.json import JsonCutter, encode_json
 from rightseat.engine.history import MESSAGE_TOKENS
 from rightseat.engine.structured import SCHEMA_INSTRUCTION
 from rightseat.errors import ContextTooLong
-from rightseat.plugins.flows.context import StepContext, StepOutput, make_step_problem
 from rightseat.plugins.flows.paths import decode_json_text, parse_path, resolve_path
+from rightseat.plugins.flows.step_context import StepContext, StepOutput, make_step_problem
 from rightseat.plugins.plugin import END, Flow, Problem, Step
 from rightseat.types.text import estimate_tokens
 from rightseat.types.turn import Turn

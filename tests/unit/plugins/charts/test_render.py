@@ -8,7 +8,7 @@ from msgspec import json
 from msgspec.structs import replace
 
 from rightseat.doors.openbb.artifacts import format_artifact
-from rightseat.plugins.flows.context import StepError, StepOutput
+from rightseat.plugins.flows.step_context import StepError, StepOutput
 from rightseat.plugins.plugin import Step
 from rightseat.types.events import Artifact
 from rightseat.types.messages import text_message

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from rightseat import Runtime
-from rightseat.plugins.flows.context import FlowServices
 from rightseat.plugins.flows.load import FlowFileReader
 from rightseat.plugins.flows.responder import FlowResponder
+from rightseat.plugins.flows.step_context import FlowServices
 from rightseat.plugins.plugin import Flow, Problem
 from rightseat.plugins.plugin_file import parse_yaml_document
 from rightseat.stores.memory import MemoryStore

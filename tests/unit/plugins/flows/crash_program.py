@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rightseat.plugins.flows.context import FlowServices
 from rightseat.plugins.flows.responder import FlowResponder
+from rightseat.plugins.flows.step_context import FlowServices
 from rightseat.stores.sqlite import SQLiteStore
 from rightseat.types.events import Event, Interrupt, StepEnd, StepStart, TextDelta
 from rightseat.types.messages import text_message

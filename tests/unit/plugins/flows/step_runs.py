@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from rightseat.plugins.flows.context import FlowReferences, FlowServices, StepContext, StepOutput
+from rightseat.plugins.flows.step_context import FlowReferences, FlowServices, StepContext, StepOutput
 from rightseat.plugins.flows.steps import get_kind
 from rightseat.plugins.plugin import Flow, Problem, Step
 from rightseat.types.events import Event

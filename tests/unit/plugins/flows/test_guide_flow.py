@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.plugins.flows.context import FlowServices
+from rightseat.plugins.flows.step_context import FlowServices
 from rightseat.types.events import StepStart, TextDelta
 from tests.kit.app_server import FakeModel, reply_text
 from tests.unit.plugins.flows.conversations import FlowConversation, make_flow

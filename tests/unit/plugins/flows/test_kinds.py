@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from rightseat.plugins.flows import steps
-from rightseat.plugins.flows.context import FlowReferences, StepContext, StepOutput
 from rightseat.plugins.flows.load import check_flow
+from rightseat.plugins.flows.step_context import FlowReferences, StepContext, StepOutput
 from rightseat.types.events import Event
 from rightseat.types.tools import Pause
 from tests.kit.app_server import FakeModel, reply_text

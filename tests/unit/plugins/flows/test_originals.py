@@ -11,9 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from rightseat import Runtime
-from rightseat.plugins.flows.context import FlowServices
 from rightseat.plugins.flows.paths import parse_path
 from rightseat.plugins.flows.responder import FlowResponder
+from rightseat.plugins.flows.step_context import FlowServices
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.load import read_plugins
 from rightseat.plugins.plugin import Flow, Operation, Plugin

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rightseat.plugins.flows.checkpoint import start_progress
-from rightseat.plugins.flows.context import StepOutput
 from rightseat.plugins.flows.run import FlowRun, StepFailure
+from rightseat.plugins.flows.step_context import StepOutput
 from rightseat.types.chunks import FinishChunk, TextChunk, UsageChunk
 from rightseat.types.events import Custom, RunFinished, StepEnd, StepStart, Suggestions, TextDelta, Usage
 from rightseat.types.tools import Result

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rightseat.plugins.flows.context import FlowReferences
 from rightseat.plugins.flows.load import FlowFileReader, check_flow
+from rightseat.plugins.flows.step_context import FlowReferences
 from rightseat.plugins.load import read_plugin
 from rightseat.plugins.plugin import NextFlow, Problem
 from rightseat.plugins.plugin_file import parse_json_document

@@ -10,8 +10,8 @@ import pytest
 
 from rightseat import Runtime
 from rightseat.engine.loop import Assistant
-from rightseat.plugins.flows.context import FlowServices
 from rightseat.plugins.flows.responder import make_flow_tool
+from rightseat.plugins.flows.step_context import FlowServices
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
 from rightseat.plugins.load import read_plugin

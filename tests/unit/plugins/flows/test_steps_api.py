@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rightseat.errors import ContextTooLong, FlowStopped
-from rightseat.plugins.flows.context import FlowReferences, FlowServices, StepError, StepOutput
+from rightseat.plugins.flows.step_context import FlowReferences, FlowServices, StepError, StepOutput
 from rightseat.plugins.flows.steps import get_kind
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.plugin import Operation, Step

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rightseat.errors import UpstreamGarbled
-from rightseat.plugins.flows.context import StepError
+from rightseat.plugins.flows.step_context import StepError
 from rightseat.plugins.flows.steps import get_kind
 from rightseat.plugins.plugin import Step
 from rightseat.types.events import Custom

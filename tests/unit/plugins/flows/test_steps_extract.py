@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from rightseat.plugins.flows.context import StepOutput
 from rightseat.plugins.flows.paths import PathNotFound
+from rightseat.plugins.flows.step_context import StepOutput
 from rightseat.plugins.plugin import Step
 from rightseat.types.events import Artifact
 from tests.unit.plugins.flows.step_runs import (

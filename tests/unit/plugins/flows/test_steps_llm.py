@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightseat.errors import ContextTooLong, Incomplete
-from rightseat.plugins.flows.context import StepError, StepOutput
+from rightseat.plugins.flows.step_context import StepError, StepOutput
 from rightseat.plugins.flows.templates import ANSWER_STEP, StepVariables, fit_templates
 from rightseat.plugins.plugin import Step
 from rightseat.types.chunks import FinishChunk, ReasoningChunk, TextChunk

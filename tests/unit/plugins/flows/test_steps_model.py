@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rightseat.models.llamacpp.options import make_local_model
-from rightseat.plugins.flows.context import FlowServices, StepOutput
 from rightseat.plugins.flows.responder import suggest_next_questions
+from rightseat.plugins.flows.step_context import FlowServices, StepOutput
 from rightseat.plugins.plugin import NextFlow, Step
 from rightseat.types.events import TextDelta
 from rightseat.types.tools import Pause

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.plugins.flows.context import StepOutput, current_time
 from rightseat.plugins.flows.paths import InvalidPath, PathNotFound, decode_json_text, parse_path, resolve_path
+from rightseat.plugins.flows.step_context import StepOutput, current_time
 from rightseat.plugins.flows.templates import (
     StepVariables,
     UnknownVariable,

@@ -13,8 +13,8 @@ from rightseat.plugins.flows.conditions import (
     iter_paths,
     parse_condition,
 )
-from rightseat.plugins.flows.context import StepError
 from rightseat.plugins.flows.paths import parse_path, resolve_path
+from rightseat.plugins.flows.step_context import StepError
 
 DATA: dict[str, Any] = {
     "count": 3,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from rightseat import Runtime
-from rightseat.plugins.flows.context import FlowServices
 from rightseat.plugins.flows.responder import FlowResponder
+from rightseat.plugins.flows.step_context import FlowServices
 from rightseat.stores.memory import MemoryStore
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from rightseat.types.events import Event, Interrupt

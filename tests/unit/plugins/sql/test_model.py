@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rightseat.errors import UpstreamGarbled
-from rightseat.plugins.flows.context import FlowServices, StepError, StepOutput
+from rightseat.plugins.flows.step_context import FlowServices, StepError, StepOutput
 from rightseat.plugins.plugin import Step
 from rightseat.types.events import Artifact
 from tests.unit.plugins.charts.tables import LONG_TABLE

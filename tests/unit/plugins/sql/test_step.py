@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from rightseat.plugins.flows.context import FlowReferences, FlowServices, StepError, StepOutput
+from rightseat.plugins.flows.step_context import FlowReferences, FlowServices, StepError, StepOutput
 from rightseat.plugins.plugin import Step
 from rightseat.plugins.sql.database import Database, open_database
 from rightseat.types.events import Artifact, Custom

@@ -15,7 +15,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
-from rightseat.plugins.flows.context import (
+from rightseat.plugins.flows.step_context import (
     FlowReferences,
     FlowServices,
     StepContext,

@@ -10,7 +10,8 @@ from msgspec import Struct, convert, to_builtins
 
 from rightseat.engine.structured import generate_structured
 from rightseat.errors import CallerError, FlowStopped
-from rightseat.plugins.flows.context import (
+from rightseat.plugins.flows.paths import decode_json_text
+from rightseat.plugins.flows.step_context import (
     FlowReferences,
     StepContext,
     StepError,
@@ -20,7 +21,6 @@ from rightseat.plugins.flows.context import (
     format_hint,
     make_step_problem,
 )
-from rightseat.plugins.flows.paths import decode_json_text
 from rightseat.plugins.flows.steps import TOOL, StepKind, never_repeatable
 from rightseat.plugins.flows.templates import (
     StepVariables,

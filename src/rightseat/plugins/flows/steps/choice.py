@@ -7,7 +7,7 @@ from typing import Any
 
 from rightseat.engine.structured import generate_structured
 from rightseat.plugins.flows.conditions import InvalidCondition, evaluate_condition, iter_paths, parse_condition
-from rightseat.plugins.flows.context import (
+from rightseat.plugins.flows.step_context import (
     FlowReferences,
     StepContext,
     StepError,

@@ -28,16 +28,6 @@ from rightseat.plugins.charts.chart import (
     make_default_chart,
 )
 from rightseat.plugins.charts.table import DataTable, NoTableFound, parse_table
-from rightseat.plugins.flows.context import (
-    FlowReferences,
-    StepContext,
-    StepError,
-    StepOutput,
-    StepStream,
-    check_param_names,
-    format_hint,
-    make_step_problem,
-)
 from rightseat.plugins.flows.paths import (
     InvalidPath,
     PathNotFound,
@@ -48,6 +38,16 @@ from rightseat.plugins.flows.paths import (
     last_jsonpath_key,
     parse_path,
     resolve_path,
+)
+from rightseat.plugins.flows.step_context import (
+    FlowReferences,
+    StepContext,
+    StepError,
+    StepOutput,
+    StepStream,
+    check_param_names,
+    format_hint,
+    make_step_problem,
 )
 from rightseat.plugins.flows.steps import StepKind
 from rightseat.plugins.flows.templates import (

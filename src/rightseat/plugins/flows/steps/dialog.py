@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from rightseat.engine.assembler import EventAssembler
 from rightseat.errors import CallerError
-from rightseat.plugins.flows.context import (
+from rightseat.plugins.flows.step_context import (
     FlowReferences,
     StepContext,
     StepError,

@@ -11,7 +11,10 @@ from msgspec import structs
 
 from rightseat.plugins.flows import conditions
 from rightseat.plugins.flows.checkpoint import FlowProgress, restore_progress, start_progress
-from rightseat.plugins.flows.context import (
+from rightseat.plugins.flows.load import check_steps, check_transitions, parse_nested_steps
+from rightseat.plugins.flows.paths import decode_json_text, describe_value
+from rightseat.plugins.flows.run import FlowFinished, FlowRun
+from rightseat.plugins.flows.step_context import (
     FlowReferences,
     FlowServices,
     StepContext,
@@ -21,9 +24,6 @@ from rightseat.plugins.flows.context import (
     format_hint,
     make_step_problem,
 )
-from rightseat.plugins.flows.load import check_steps, check_transitions, parse_nested_steps
-from rightseat.plugins.flows.paths import decode_json_text, describe_value
-from rightseat.plugins.flows.run import FlowFinished, FlowRun
 from rightseat.plugins.flows.steps import StepKind
 from rightseat.plugins.flows.templates import StepVariables, fill_template, fill_value
 from rightseat.plugins.plugin import Flow, Problem, Step

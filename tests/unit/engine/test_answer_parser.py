@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.engine.interrupt_answers import (
+from rightseat.engine.answer_parser import (
     NO_WORDS,
     YES_WORDS,
     AnswerDeclined,
