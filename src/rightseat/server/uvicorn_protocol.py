@@ -18,7 +18,9 @@ from rightseat.http.reply import DIRECT_EXTENSION, WriteDirect
 
 MAX_HEADERS = 100
 MAX_PIPELINED = 8
+# A refused connection closes after so long without bytes of the client, and at the latest after the limit.
 HALF_CLOSE_SECONDS = 1.0
+HALF_CLOSE_LIMIT = 10.0
 
 
 class HttpRefusal(NamedTuple):
@@ -64,6 +66,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     head_timeout = 10.0
     timer: asyncio.TimerHandle | None = None
     refused = False
+    close_by: float | None = None
     in_head = True
     in_message = False
     # The request being answered; `cycle` is the newest, which may be pipelined behind it.
@@ -85,6 +88,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         if self.refused:
+            self.defer_close()
             return
         self._unset_keepalive_if_required()
         if self.is_idle:
@@ -193,15 +197,24 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def half_close(self) -> None:
-        """Close our side, and the connection a moment later, so that the client can read the response."""
+        """Close our side, and the connection later, so that the client can read the response."""
         self.refused = True
         self.cancel_timer()
         if self.transport.can_write_eof() and not self.transport.is_closing():
             self.flow.resume_reading()
             self.transport.write_eof()
-            self.timer = self.loop.call_later(HALF_CLOSE_SECONDS, self.transport.close)
+            self.close_by = self.loop.time() + HALF_CLOSE_LIMIT
+            self.defer_close()
         else:
             self.transport.close()
+
+    def defer_close(self) -> None:
+        """Close once the client sends nothing more: bytes that arrive after a close reset the connection, and the
+        client would lose the response."""
+        if self.close_by is not None:
+            self.cancel_timer()
+            when = min(self.loop.time() + HALF_CLOSE_SECONDS, self.close_by)
+            self.timer = self.loop.call_at(when, self.transport.close)
 
 
 def make_direct_write(cycle: RequestResponseCycle) -> WriteDirect:

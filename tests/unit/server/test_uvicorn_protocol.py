@@ -2,9 +2,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from rightseat.server import uvicorn_protocol
+from rightseat.server.uvicorn_protocol import LimitedHttpProtocol
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.unit.server.conftest import RunningServer, ServeConfig
 
@@ -158,7 +162,28 @@ async def test_half_a_body_is_timed_out(serve: ServeConfig) -> None:
         assert get_status(reply) == 408
 
 
-async def test_an_endless_body_is_refused_and_ended(serve: ServeConfig) -> None:
+async def test_a_refused_connection_stays_open_while_its_body_arrives() -> None:
+    """A client that is still sending 3 MB when it is closed upon sees a reset instead of the 413."""
+    protocol = object.__new__(LimitedHttpProtocol)
+    protocol.loop = asyncio.get_running_loop()
+    protocol.transport = cast(asyncio.Transport, SimpleNamespace(close=lambda: None))
+    protocol.refused = True
+    protocol.close_by = protocol.loop.time() + 60
+
+    def feed() -> float:
+        protocol.data_received(b"x")
+        assert protocol.timer is not None
+        return protocol.timer.when()
+
+    first, second = feed(), feed()
+    assert first < second < protocol.close_by
+    protocol.close_by = first
+    assert feed() == first
+    protocol.cancel_timer()
+
+
+async def test_an_endless_body_is_refused_and_ended(serve: ServeConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uvicorn_protocol, "HALF_CLOSE_LIMIT", 1.0)
     async with serve(QUICK) as serving:
         reply = await send_forever(serving, b"400\r\n" + b"x" * 1024 + b"\r\n")
         assert reply == b"" or get_status(reply) == 413
