@@ -123,3 +123,17 @@ def test_every_exception_made_for_speed_is_listed() -> None:
         file for file in used if any(file == path or (path[-1] == "/" and file.startswith(path)) for path in named)
     ]
     assert used == listed
+
+
+def test_every_folder_says_what_is_inside() -> None:
+    """Nobody should have to open ten files: the docstring of a folder names each of its modules and folders."""
+    missing = []
+    for init in sorted(PACKAGE.rglob("__init__.py")):
+        folder = init.parent
+        if folder == PACKAGE or "demo" in folder.parts:
+            continue
+        names = {path.stem for path in folder.glob("*.py")} - {"__init__", "__main__"}
+        names |= {path.parent.name for path in folder.glob("*/__init__.py")}
+        docstring = ast.get_docstring(ast.parse(init.read_text())) or ""
+        missing += [f"{folder.name}: {name}" for name in names if not re.search(rf"\b{name}\b", docstring)]
+    assert sorted(missing) == []

@@ -1,4 +1,7 @@
-"""The `rightseat` command. Each subcommand imports its module when it runs: `--help` must be quick."""
+"""The `rightseat` command. Each subcommand imports its module when it runs: `--help` must be quick.
+
+serve, chat, doctor, models, plugins and flows are the subcommands; log sets up logging for all of them.
+"""
 
 from __future__ import annotations
 

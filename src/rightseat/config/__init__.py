@@ -1,1 +1,7 @@
-"""Configuration: rightseat.toml as values."""
+"""Configuration: rightseat.toml as values.
+
+- settings, guardrails: the tables of the file as Structs.
+- load, problems: reading and checking the file; all problems are reported at once.
+- options: a mapping of options as a Struct. imports: objects named as `module:attribute`.
+- secret: values that are masked in output.
+"""

@@ -1,1 +1,9 @@
-"""One turn: the loop of model answers and tool calls."""
+"""One turn: the loop of model answers and tool calls.
+
+- loop: Assistant and Engine, the model ⇄ tool loop as a Responder.
+- assembler, structured: model chunks → events; answers that must fit a JSON Schema.
+- tool_calls, answer_parser: ToolCallBatch runs the calls of one answer; a person's answers to their questions.
+- resume: a turn that waits is saved as a Continuation and goes on with the next request.
+- history: the messages that fit the model's context window and capabilities.
+- artifacts, toolsets: tables and files for doors; combined toolsets and direct tool calls.
+"""

@@ -1,1 +1,6 @@
-"""Layers around every Responder, and wrappers around every Model."""
+"""Layers around every Responder, and wrappers around every Model.
+
+Layers: guardrails, hooks, match_by_history (clients that echo no ids), quota, recording, tracing. Model
+wrappers: model_wrappers (fallback, rate limit), metrics, quota, tracing. spans imports opentelemetry and
+is loaded only where it is set up.
+"""

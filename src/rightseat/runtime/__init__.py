@@ -1,1 +1,9 @@
-"""Many turns: admission, deadlines, failures, threads that outlive their client, metrics."""
+"""Many turns.
+
+- runs: RunSupervisor runs turns, applies limits and turns exceptions into RunFailed.
+- responders: finds responders by name; handoff tools between assistants.
+- threads: ThreadRuns, runs that outlive their client and are followed by number.
+- answer: what `Runtime.ask` takes and returns.
+- incidents: RunContext and Incident, the report of a failed run.
+- metrics: counters for Prometheus.
+"""

@@ -2,5 +2,5 @@
 
 app: routing, checks, access log. operations: health, metrics, files, error pages. openapi: /openapi.json.
 service: the listening socket, the app and its runtimes, reload. uvicorn_server, uvicorn_protocol: uvicorn
-with our signals, reload and limits. progress: spinner and download bar. playground/: the page at `/`.
+with our signals, reload and limits. terminal_progress: spinner and download bar. playground/: the page at `/`.
 """

@@ -1,1 +1,9 @@
-"""Values and protocols that every other folder uses. No I/O, no web framework."""
+"""Values and protocols that every other folder uses. No I/O, no web framework.
+
+- events, messages, turn: what a run emits, what a conversation consists of, one request.
+- model, chunks: Model and its wrappers, its Prompt and Capabilities, and the chunks it streams.
+- tools, agents: Tool, Toolset, Agent, AgentSource, and the types Responder and Layer.
+- output: RunOutput, the messages, calls and questions that a run's events amount to.
+- stores, threads: the protocols Store, CheckpointStore and ThreadStore, and the values they keep.
+- schema, streams, text: JSON Schema validation, async iterators, closest match and token estimates.
+"""

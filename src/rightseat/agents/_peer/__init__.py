@@ -1,1 +1,2 @@
-"""Shared parts of remote agents: HTTP client, options and errors; sources and agents; JSON in texts."""
+"""Shared parts of remote agents: client (HTTP, options, errors), source (AgentSources, agents and their health) and
+json_text (JSON in texts)."""

@@ -1,6 +1,6 @@
 """Agents that speak AG-UI over HTTP: protocol 1.0, and the older dialect that interrupts by a CUSTOM event.
 
-request: a Turn as RunAgentInput; event_mapper, run_output: AG-UI events → our events; interrupts: interrupts
+request: a Turn as RunAgentInput; event_mapper, peer_output: AG-UI events → our events; interrupts: interrupts
 and their answers; agent: the Agent and its AgentSource.
 """
 

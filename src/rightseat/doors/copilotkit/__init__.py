@@ -1,10 +1,10 @@
 """The CopilotKit door: all clients from 1.0 on, on one URL.
 
-Clients up to 1.10 send GraphQL: `graphql_endpoint` answers them; `document` parses and validates, `plan`
+Clients up to 1.10 send GraphQL: `graphql_endpoint` answers them; `graphql_document` parses and validates, `query_plan`
 writes the frames of known documents, `execute` answers any other from the finished run by graphql-core; `read`
 makes the Turn, `response` turns events into the response's lists, `agent_state` tracks an agent's state,
 `framing` writes multipart or SSE. Clients from 1.50 on send AG-UI: `agui_endpoint`, `threads`. Both share
-`wire`, `failures`, `browser` and `routes`. graphql-core is imported with the first GraphQL request only.
+`wire`, `failures`, `graphiql_page` and `routes`. graphql-core is imported with the first GraphQL request only.
 """
 
 from rightseat.doors.copilotkit.routes import door

@@ -2,7 +2,7 @@
 
 `wire` has the request shapes and the state that the client echoes; `workspace_tools` makes client tools of
 widgets, MCP tools and skills; `messages` parses the posted history and its function calls; `read` makes an
-OpenBBRequest; `results` renders data as text; `turn` reads all data and completes the Turn; `artifacts`
+OpenBBRequest; `client_results` renders data as text; `turn` reads all data and completes the Turn; `artifacts`
 formats artifacts and citations; `write` encodes events; `routes` has the HTTP routes, agents.json and
 copilots.json.
 """

@@ -1,1 +1,2 @@
-"""What the models of vendors share: the HTTP client, streamed answers, tool calls, errors, options."""
+"""What the models of vendors share: client (requests and retries), exchange (one streamed answer), parser (payloads and
+tool calls), request (parts of bodies), errors and options."""

@@ -1,7 +1,7 @@
 """Claude models through Anthropic's Messages API.
 
 client.py sends requests. request.py builds the body from a Prompt;
-conversation.py builds its messages; claude.py knows what each Claude model and the API accept.
+conversation.py builds its messages; claude_models.py knows what each Claude model and the API accept.
 stream_parser.py decodes stream events into ModelChunks. thinking_cache.py restores signed thinking blocks of
 earlier turns. errors.py maps errors. options.py parses `anthropic:NAME`.
 """

@@ -1,7 +1,7 @@
 """Flows: workflows written in YAML that a conversation runs, pauses and resumes.
 
 load              flows/*.yaml read and checked
-context, steps/   what a step receives and returns, and the step kinds
+step_context, steps/   what a step receives and returns, and the step kinds
 paths, templates, conditions    data paths, `{placeholders}` and prompts, `when` and `until`
 run, checkpoint   executes the steps, and persists progress after each
 responder         a flow as a tool and as a Responder, and all flows of all plugins

@@ -9,6 +9,6 @@ JSON is compact (at most one space after a comma or colon), properties keep the 
 GrammarLimits bounds what the schema leaves unbounded. Unnamed properties are allowed only if
 `additionalProperties` allows them, or if the schema names no property.
 
-`document` resolves a schema, `schema_analysis` finds types and enumerated values, `strings`, `regex`,
+`schema_pointers` resolves a schema, `schema_analysis` finds types and enumerated values, `strings`, `regex`,
 `numbers` and `containers` build expressions (`expr`, `charset`), `build` joins them into `rules`.
 """

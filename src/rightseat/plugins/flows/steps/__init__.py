@@ -4,6 +4,9 @@ A StepKind is `run(ctx)` and optionally `check(step, flow, known)`, which yields
 `jumps(step)`, the names of the steps it may continue with; and `repeatable(step, services)`, whether it may
 run again after a crash (default: built-in kinds yes, others no). Other packages add kinds by the entry point
 group `rightseat.steps`, which names a module with these functions.
+
+calls: `api`, `tool`. dialog: `llm`, `ask`, `none`. data: `extract`, `sql`, `render`.
+nested: `flow`, `loop`, `parallel`. choice: `choice`.
 """
 
 from __future__ import annotations
