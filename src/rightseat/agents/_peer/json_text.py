@@ -12,19 +12,27 @@ import pydantic
 from rightseat.types.turn import InterruptAnswer
 
 _any_value = pydantic.TypeAdapter[Any](Any)
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_LAST_NUMBER = re.compile(r"-?\d[\d.eE+-]*$")
+# Possessive: a peer's text with many escaped quotes is read once, not once for each of them.
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+("?)', re.DOTALL)
+_NUMBER_START = re.compile(r"-?\d")
 
 
 def parse_partial_json(text: str) -> Any:
     """Parse `text`, the beginning of a JSON text; None if it has no value yet."""
-    if '"' not in _STRING.sub("", text):
-        # Outside of a string: a number at the end may still grow.
-        text = _LAST_NUMBER.sub("", text)
     try:
-        return _any_value.validate_json(text, experimental_allow_partial="trailing-strings")
+        return _any_value.validate_json(_drop_last_number(text), experimental_allow_partial="trailing-strings")
     except ValueError:
         return None
+
+
+def _drop_last_number(text: str) -> str:
+    """Return the text without a number at its end, which may still grow; digits in a string stay."""
+    before = text.rstrip("0123456789.eE+-")
+    number = _NUMBER_START.search(text, len(before))
+    if number is None:
+        return text
+    ends = [string[1] for string in _STRING.finditer(text)]
+    return text if ends and not ends[-1] else text[: number.start()]
 
 
 def decode_json_or_text(text: str) -> Any:

@@ -78,3 +78,16 @@ def test_every_beginning_of_a_json_can_be_read() -> None:
 def test_json_nested_without_end() -> None:
     assert parse_partial_json("[" * 100) is not None
     assert parse_partial_json("[" * 100_000) is None
+
+
+@pytest.mark.parametrize("end", ["", "7", "\\"])
+def test_a_text_full_of_quotes_is_read_once(end: str) -> None:
+    """A document that an agent writes may hold code. Read once for each quote, this would take hours."""
+    text = 'print(\\"1\\")\\n' * 100_000
+    assert parse_partial_json('{"document": "' + text + end)["document"].startswith('print("1")\n')
+
+
+def test_digits_at_the_end_stay_in_a_string_and_wait_outside() -> None:
+    assert parse_partial_json('{"a": "x1') == {"a": "x1"}
+    assert parse_partial_json('{"a": "x", "b": -1.5e') == {"a": "x"}
+    assert parse_partial_json("[" + "1" * 1_000_000) == []
