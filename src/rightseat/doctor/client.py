@@ -7,14 +7,14 @@ import math
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 
 from msgspec import Struct
 from yarl import URL
 
 from rightseat.errors import RightseatError
-from rightseat.http.client import HttpClients, IncompleteResponse, InvalidHttpResponse, Response, format_request_head
-from rightseat.http.fetch.exchange import read_body
+from rightseat.http.client import HttpClients, IncompleteResponse, InvalidHttpResponse, format_request_head
+from rightseat.http.fetch.exchange import decode_body
 from rightseat.types.streams import closing
 
 PROBE_SECONDS = 120.0
@@ -80,22 +80,20 @@ class ProbeClient:
         head = format_request_head(method, url, headers)
         response = await self._clients.get(url).send(head, body or None, math.inf)
         arrivals: list[float] = []
+        data = b""
         try:
             await response.wait_for_head()
             self.reused_connections += response.reused
-            chunks = record_arrivals(response, arrivals)
-            data = await read_body(chunks, response.headers.get("content-encoding", ""), MAX_BODY)
+            encoding = response.headers.get("content-encoding", "")
+            # After decompression: a compressor that holds back the text may send its header at once.
+            async with closing(decode_body(response.iter_body(), encoding, MAX_BODY)) as pieces:
+                async for piece in pieces:
+                    arrivals.append(time.monotonic())
+                    data += piece
         finally:
             response.close()
         first, last = (arrivals[0] if arrivals else time.monotonic()), time.monotonic()
         return ProbeReply(response.status, response.headers, data, first - started, last - started)
-
-
-async def record_arrivals(response: Response, arrivals: list[float]) -> AsyncIterator[bytes]:
-    async with closing(response.iter_body()) as chunks:
-        async for chunk in chunks:
-            arrivals.append(time.monotonic())
-            yield chunk
 
 
 def describe_error(error: Exception) -> str:
@@ -109,8 +107,10 @@ def describe_error(error: Exception) -> str:
             return "its name is not known to the DNS"
         case InvalidHttpResponse():
             return "what answers there does not speak HTTP"
-        case IncompleteResponse() | RightseatError():
+        case IncompleteResponse():
             return "the connection was cut"
+        case RightseatError():
+            return error.message
         case OSError():
             return "nothing listens there"
         case _:

@@ -47,8 +47,10 @@ async def present_artifact(event: Artifact, turn: Turn, store: Store) -> Sequenc
 
 
 async def store_and_link_file(event: Artifact, turn: Turn, store: Store) -> Artifact:
-    """Store the file and return its artifact with a `url`."""
+    """Store the file and return its artifact with a `url`. Its `data` is base64, or the bytes themselves."""
     content = event.content if isinstance(event.content, dict) else {}
+    if isinstance(content.get("data"), bytes):
+        content = {**content, "data": base64.b64encode(content["data"]).decode()}
     try:
         data = base64.b64decode(content["data"], validate=True)
     except (KeyError, TypeError, ValueError):

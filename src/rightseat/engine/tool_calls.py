@@ -46,7 +46,7 @@ class ToolCallBatch:
     turn: Turn
     ids: IdGenerator
     store: Store
-    """Where files of tools are kept."""
+    """Where files of tools, and the Continuation of a batch that waits, are kept."""
     timeout: float
     turn_messages: tuple[Message, ...] = ()
     budget: int | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import re
 import socket
 import ssl
@@ -20,6 +21,10 @@ from rightseat.http.idle import NEVER
 from rightseat.types.streams import closing
 
 MAX_HEAD = 64 << 10
+# What a header costs beside its text, as HTTP/2 counts it: many short ones are joined in quadratic time.
+HEADER_COST = 32
+# Repeated, the first one counts; other headers are joined.
+SINGLE_HEADERS = frozenset(("content-encoding", "content-type", "location", "retry-after"))
 LINE_BREAK = re.compile(r"[\r\n\0]")
 
 # Untaken body bytes at which reading from the server pauses.
@@ -65,6 +70,7 @@ class Response(asyncio.Protocol):
         self._has_body = has_body
         self._invalid = False
         self._head_size = 0
+        self._header_size = 0
         self._keep_alive = False
         self._chunks: list[bytes] = []
         self._buffered = 0
@@ -73,7 +79,7 @@ class Response(asyncio.Protocol):
         # The parser calls this for every chunk: bound to list.append for speed.
         self.on_body = self._chunks.append
         parser = httptools.HttpResponseParser(self)
-        # Lenient as browsers are: the operator chose this server.
+        # Lenient as browsers are: a connection serves one origin, which can confuse only itself.
         parser.set_dangerous_leniencies(
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
         )
@@ -215,9 +221,16 @@ class Response(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         # Trailers come by the same callback, after the head.
-        if not self.head_received:
-            key, text = name.decode("latin-1").lower(), value.decode("latin-1")
-            self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
+        if self.head_received:
+            return
+        self._header_size += len(name) + len(value) + HEADER_COST
+        if self._header_size > MAX_HEAD:
+            raise InvalidHttpResponse("too many headers")
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        if key not in self.headers:
+            self.headers[key] = text
+        elif key not in SINGLE_HEADERS:
+            self.headers[key] += f", {text}"
 
     def on_headers_complete(self) -> None:
         assert self._parser is not None
@@ -254,6 +267,9 @@ def format_request_head(method: str, url: URL, headers: Mapping[str, str]) -> by
     that would add lines: values of a model or a client may be among them."""
     lines = [f"{method} {url.raw_path_qs} HTTP/1.1", f"Host: {url.host_port_subcomponent}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
+    if url.user is not None and "authorization" not in map(str.lower, headers):
+        credentials = base64.b64encode(f"{url.user}:{url.password or ''}".encode()).decode()
+        lines.append(f"Authorization: Basic {credentials}")
     if LINE_BREAK.search("".join(lines)):
         raise CallerError("A header of this request has a line break. Remove it.")
     return "\r\n".join([*lines, ""]).encode()
@@ -267,26 +283,24 @@ async def resolve_host(host: str, port: int) -> list[AddrInfoType]:
         raise socket.gaierror(socket.EAI_NONAME, "no name that DNS could have") from error
 
 
+@cache
 def make_tls_context() -> ssl.SSLContext:
+    """Make the context of all clients. It reads the certificates of this machine, which takes long: not on the loop."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context
 
 
 Resolve = Callable[[str, int], Awaitable[list[AddrInfoType]]]
-MakeTls = Callable[[], ssl.SSLContext]
 
 
 class HttpClient:
     """A connection pool for one server; of `url` only scheme, host and port are used. Connections are made to the
     addresses that `resolve` returns and to no other."""
 
-    def __init__(
-        self, url: URL, *, connect_timeout: float, resolve: Resolve = resolve_host, make_tls: MakeTls | None = None
-    ) -> None:
+    def __init__(self, url: URL, *, connect_timeout: float, resolve: Resolve = resolve_host) -> None:
         self._url = url
         self._resolve = resolve
-        self._make_tls = make_tls or cache(make_tls_context)
         self.connect_timeout = connect_timeout
         self._connections: set[Connection] = set()
         self._idle: list[Connection] = []
@@ -312,9 +326,14 @@ class HttpClient:
         while self._idle:
             # The newest one: older ones time out and are closed.
             connection = self._idle.pop()
-            if connection.is_usable:
+            if connection.loop is not asyncio.get_running_loop():
+                # Of a loop that has ended, as after `asyncio.run`: nothing can be done with it any more.
+                self._connections.discard(connection)
+                self._stale_timer = None
+            elif connection.is_usable:
                 return connection
-            connection.abort()
+            else:
+                connection.abort()
         return None
 
     def add_idle(self, connection: Connection) -> None:
@@ -351,7 +370,7 @@ class HttpClient:
         host = self._url.raw_host or ""
         address_infos = await self._resolve(host, self._url.port or 0)
         sock = await start_connection(address_infos, happy_eyeballs_delay=_HAPPY_EYEBALLS_DELAY)
-        tls = self._make_tls() if self._url.scheme == "https" else None
+        tls = await asyncio.to_thread(make_tls_context) if self._url.scheme == "https" else None
         _, connection = await loop.create_connection(
             lambda: Connection(self, loop), sock=sock, ssl=tls, server_hostname=host if tls else None
         )
@@ -364,10 +383,7 @@ class HttpClients:
 
     def __init__(self, *, connect_timeout: float, resolve: Resolve = resolve_host) -> None:
         self._clients: WeakValueDictionary[URL, HttpClient] = WeakValueDictionary()
-        # One context for all clients: making one reads the certificates of this machine.
-        self._make_client = partial(
-            HttpClient, connect_timeout=connect_timeout, resolve=resolve, make_tls=cache(make_tls_context)
-        )
+        self._make_client = partial(HttpClient, connect_timeout=connect_timeout, resolve=resolve)
 
     def get(self, url: URL) -> HttpClient:
         """Return the client of the URL's server; raises ValueError for other than http and https."""

@@ -50,6 +50,14 @@ class IdleTimer:
     def stop(self) -> None:
         self._handle.cancel()
 
+    def shorten(self, timeout: float) -> None:
+        """Wait at most `timeout` seconds from now on, where that is less than before."""
+        if timeout < self._timeout:
+            self.begun = True
+            self._timeout = timeout
+            self._handle.cancel()
+            self._handle = self._loop.call_later(timeout, self._check)
+
     def _check(self) -> None:
         now = self._loop.time()
         due = self._source.waiting_since + self._timeout if self.begun else self.deadline

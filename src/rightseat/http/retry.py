@@ -14,7 +14,7 @@ from rightseat.errors import RightseatError
 
 T = TypeVar("T")
 MAX_RETRY_AFTER = 86_400.0
-_NUMBER = re.compile(r"\d{1,9}(\.\d+)?")
+_NUMBER = re.compile(r"\d{1,20}(\.\d+)?")
 
 
 async def call_with_retry(

@@ -21,6 +21,7 @@ from rightseat.errors import (
 )
 from rightseat.http.client import ConnectTimeout, HttpClient, IncompleteResponse, InvalidHttpResponse, Response
 from rightseat.http.idle import IdleTimer
+from rightseat.types.streams import closing
 
 ERROR_BODY = 64 << 10
 ERROR_BODY_SECONDS = 2.0
@@ -29,7 +30,7 @@ StatusTable = Mapping[int, tuple[type[RightseatError], str]]
 log = logging.getLogger(__name__)
 
 # Sentences without their subject, by status; `{status}` is filled in.
-_STATUSES: StatusTable = {
+STATUSES: StatusTable = {
     300: (UpstreamRejected, "redirects, which is not followed: set {address} to the final address."),
     400: (UpstreamRejected, "does not take this request (HTTP {status}): {rejected}."),
     401: (UpstreamDenied, "refused our key: check {key}."),
@@ -90,7 +91,7 @@ class UpstreamErrors:
 
     def from_status(self, status: int, retry_after: float | None = None) -> RightseatError:
         """Return the error for a response whose status is not 2xx; an unlisted status counts as its hundred."""
-        known = {**_STATUSES, **self.statuses}
+        known = {**STATUSES, **self.statuses}
         kind, words = known.get(status) or known.get(status // 100 * 100) or known[500]
         words = words.format(
             status=status, address=self.address, key=self.key, unknown=self.unknown, rejected=self.rejected
@@ -99,7 +100,7 @@ class UpstreamErrors:
 
 
 async def send_request(
-    client: HttpClient, head: bytes, body: bytes, errors: UpstreamErrors, *, deadline: float, seconds: float
+    client: HttpClient, head: bytes, body: bytes | None, errors: UpstreamErrors, *, deadline: float, seconds: float
 ) -> Response:
     """Send a request; `deadline` is `seconds` after its begin."""
     try:
@@ -134,9 +135,13 @@ async def read_head(
 
 async def read_error_body(response: Response) -> bytes:
     """Read the body of an error response, as far as it comes in two seconds."""
+    body = bytearray()
     try:
-        async with asyncio.timeout(ERROR_BODY_SECONDS):
-            return (await response.read_body(ERROR_BODY))[:ERROR_BODY]
+        async with asyncio.timeout(ERROR_BODY_SECONDS), closing(response.iter_body()) as chunks:
+            async for chunk in chunks:
+                body += chunk
+                if len(body) >= ERROR_BODY:
+                    break
     except (TimeoutError, IncompleteResponse):
         log.debug("the body of an error answer did not arrive whole")
-        return b""
+    return bytes(body[:ERROR_BODY])

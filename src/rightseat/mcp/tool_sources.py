@@ -147,7 +147,7 @@ class McpToolSource(Toolset):
 
 
 class RequestMcpToolSource(McpToolSource):
-    """A ToolSource of servers that requests name (CopilotKit's `mcpServers` and `mcpEndpoints`): only URLs that
+    """A Toolset of servers that requests name (CopilotKit's `mcpServers` and `mcpEndpoints`): only URLs that
     the operator allows, never a command. Connections are per owner, URL and key."""
 
     def __init__(self, allowed_urls: Iterable[str]) -> None:

@@ -224,5 +224,7 @@ class BilledModel(ModelWrapper):
             raise
         finally:
             if account is not None and not is_unserved:
-                prompt_tokens = sum(map(estimate_message_tokens, prompt.messages))
-                account.charge(used or Usage(prompt_tokens, estimate_tokens("".join(texts))), self.info)
+                if used is None:
+                    prompt_tokens = sum(map(estimate_message_tokens, prompt.messages))
+                    used = Usage(prompt_tokens, estimate_tokens("".join(texts)))
+                account.charge(used, self.info)

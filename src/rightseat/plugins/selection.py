@@ -35,7 +35,7 @@ FIND_PARAMETERS = {
 
 
 class ToolSelection:
-    """The ToolSource of one assistant: at most `max_tools` tools, within a third of the context."""
+    """The Toolset of one assistant: at most `max_tools` tools, within a third of the context."""
 
     def __init__(self, catalog: PluginCatalog, *, max_tools: int = 16, context: int | None = None) -> None:
         self.catalog = catalog

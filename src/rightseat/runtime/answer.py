@@ -88,7 +88,7 @@ def make_answer(turn: Turn, events: Sequence[Event]) -> Answer:
 def _make_call(call: ToolCall, result: CallResult | None) -> AnswerCall:
     try:
         arguments = msgspec.json.decode(call.arguments)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
         arguments = call.arguments
     done = (result.content, result.failed) if result is not None else ()
     return AnswerCall(call.id, call.name, arguments, *done)

@@ -223,7 +223,9 @@ class AdaptedModel(Model):
     def __init__(self, source: Any) -> None:
         self.source = source
         self.name = str(getattr(source, "name", ""))
-        self.capabilities = getattr(source, "capabilities", UNDECLARED)
+        capabilities = getattr(source, "capabilities", None)
+        # Other libraries' models may have an attribute of this name.
+        self.capabilities = capabilities if isinstance(capabilities, Capabilities) else UNDECLARED
         self.address = getattr(source, "address", None)
 
     def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:

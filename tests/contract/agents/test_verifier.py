@@ -79,4 +79,5 @@ def test_bad(name: str) -> None:
 
 
 def test_a_result_of_an_earlier_call() -> None:
-    verify_events([START, CallResult("c", "5"), STOP], earlier_calls={"c"})
+    events: list[Event] = [START, CallResult("c", "5"), STOP]
+    assert verify_events(events, earlier_calls={"c"}) == events

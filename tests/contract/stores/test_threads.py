@@ -118,6 +118,8 @@ async def test_who_leaves_while_it_begins_has_no_thread(store: FullStore) -> Non
         if not task.cancelled():
             store.append_entries(ME, "t", task.result() + 1, [RunFinished("stop")])
     await store.begin_run(ME, "t", "r", assistant="", name="")
+    with pytest.raises(Conflict):
+        await store.begin_run(ME, "t", "other", assistant="", name="")
 
 
 async def test_of_many_who_begin_one_does(store: FullStore) -> None:

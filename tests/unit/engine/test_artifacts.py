@@ -37,6 +37,17 @@ async def test_a_link_leads_to_the_file_and_a_guess_does_not() -> None:
     assert await load_file(store, "call_1") is None
 
 
+@pytest.mark.parametrize("data", [b"abcd", b"hello world", b"\x00\xff", b""])
+async def test_the_bytes_of_a_file_need_no_base64(data: bytes) -> None:
+    store = MemoryStore()
+    [event] = await present_artifact(Artifact("a", "file", "f", {"data": data}), DRAWING_TURN, store)
+    assert isinstance(event, Artifact)
+    assert base64.b64decode(event.content["data"]) == data
+    file = await load_file(store, event.content["url"].split("/")[-2])
+    assert file is not None
+    assert file.data == data
+
+
 async def test_a_small_file_comes_along_and_a_large_one_does_not() -> None:
     for size, along in ((10, True), (1 << 20, False)):
         [event] = await present_artifact(make_file_artifact("f", bytes(size)), DRAWING_TURN, MemoryStore())

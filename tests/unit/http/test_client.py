@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import ssl
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,14 @@ async def test_a_connection_lost_before_it_was_used() -> None:
             connection.send_request(format_request_head("POST", url, {}) + b"\r\n")
 
 
+@pytest.fixture
+def fresh_tls_context() -> Iterator[None]:
+    client.make_tls_context.cache_clear()
+    yield
+    client.make_tls_context.cache_clear()
+
+
+@pytest.mark.usefixtures("fresh_tls_context")
 async def test_tls_needs_a_certificate_that_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pem = write_certificate(tmp_path)
     theirs = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -152,8 +161,51 @@ async def test_tls_needs_a_certificate_that_is_trusted(tmp_path: Path, monkeypat
         with pytest.raises(ssl.SSLCertVerificationError):
             await send_request(ours, url)
         monkeypatch.setenv("SSL_CERT_FILE", str(pem))
+        client.make_tls_context.cache_clear()
         trusting = HttpClient(url, connect_timeout=HANG_TIMEOUT)
         for _ in range(2):
             assert await fetch_body(trusting, url) == b"ok"
         trusting.close()
         assert [len(came) for came in server.requests if came] == [2]
+
+
+async def test_repeated_headers_that_have_one_value_are_not_joined() -> None:
+    async with serve_raw() as (server, ours, url):
+        head = b"Location: /a\r\nLocation: /b\r\nX-A: 1\r\nX-A: 2\r\n"
+        server.reply = make_reply(b"HTTP/1.1 302 Found\r\n" + head + b"Content-Length: 0\r\n\r\n")
+        response = await send_request(ours, url)
+        assert (response.headers["location"], response.headers["x-a"]) == ("/a", "1, 2")
+        response.close()
+
+
+async def test_many_short_headers_are_too_many() -> None:
+    async with serve_raw() as (server, ours, url):
+        server.reply = make_reply(b"HTTP/1.1 200 OK\r\n" + b"a:b\r\n" * 50_000 + b"\r\n", end=True)
+        with pytest.raises(IncompleteResponse):
+            await send_request(ours, url)
+
+
+def test_credentials_of_an_address_become_a_header() -> None:
+    head = format_request_head("GET", URL("http://ada:s%C3%A9cret@api.test/"), {})
+    assert b"Authorization: Basic YWRhOnPDqWNyZXQ=\r\n" in head
+    assert b"Basic" not in format_request_head("GET", URL("http://a:b@api.test/"), {"authorization": "Bearer x"})
+
+
+def test_a_client_outlives_the_loop_of_its_connections() -> None:
+    """As a model does that is asked by `asyncio.run` twice: what the first loop left open cannot be used."""
+
+    async def ask() -> tuple[HttpClient, client.Connection]:
+        async with serve_raw() as (_, ours, url):
+            assert await fetch_body(ours, url) == b"ok"
+            return ours, ours._idle[0]
+
+    async def ask_again() -> None:
+        async with serve_raw() as (_, _, url):
+            ours._url = url
+            assert await fetch_body(ours, url) == b"ok"
+            ours.close()
+
+    ours, connection = asyncio.run(ask())
+    ours._idle.append(connection)
+    asyncio.run(asyncio.wait_for(ask_again(), HANG_TIMEOUT))
+    assert connection not in ours._connections

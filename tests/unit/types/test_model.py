@@ -166,3 +166,10 @@ def test_capabilities_are_not_looked_up_by_name(folder: str) -> None:
 
 def test_the_adapter_alone_looks_them_up() -> None:
     assert {line.partition(":")[0] for line in find_capability_lookups("types")} == {"types/model.py"}
+
+
+@pytest.mark.parametrize("capabilities", [None, {"images": True}, "all"])
+def test_an_attribute_of_another_library_declares_nothing(capabilities: object) -> None:
+    source = Plain()
+    source.capabilities = capabilities  # type: ignore[attr-defined]
+    assert adapt_model(source).capabilities == UNDECLARED

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.agents._peer.json_text import decode_json_or_text, dict_items, join_content_text
+from rightseat.agents._peer.json_text import decode_json_or_text, dict_items
 from rightseat.types.events import (
     CallArgs,
     CallEnd,
@@ -218,7 +218,7 @@ class UnstreamedOutput:
         for message in self.select_new(items):
             match message:
                 case {"role": "assistant", "id": str(id)}:
-                    events += self.add_text(id, join_content_text(message.get("content")))
+                    events += self.add_text(id, join_part_texts(message.get("content")))
                     for call in message.get("toolCalls") or ():
                         events += self.add_call(id, call)
         # Results of this run's calls, at any place in the snapshot.
@@ -227,7 +227,7 @@ class UnstreamedOutput:
                 case {"role": "tool", "toolCallId": str(id)} if id in self.output.calls:
                     if isinstance(message_id := message.get("id"), str):
                         self.result_message_ids[id] = message_id
-                    content = join_content_text(message.get("content"))
+                    content = join_part_texts(message.get("content"))
                     events += self.output.add_result(id, content, bool(message.get("error")))
         return events
 
@@ -265,3 +265,10 @@ class UnstreamedOutput:
         self.emitted_ids.add(id)
         start_events = self.output.start_call(id, tool, message)
         return [*start_events, *self.output.append_arguments(id, arguments), *self.output.end_call(id, force=True)]
+
+
+def join_part_texts(content: Any) -> str:
+    """Join the texts of a message's parts, whatever types peers give them; other parts have no text."""
+    if isinstance(content, list):
+        return "".join(text for part in dict_items(content) if isinstance(text := part.get("text"), str))
+    return content if isinstance(content, str) else ""

@@ -29,6 +29,7 @@ FlatMessage = dict[str, Any]
 LINE_LIMIT = 32 << 20
 # How many threads' stopped nodes are remembered.
 _MAX_STOPPED_NODES = 1000
+_NULL = Raw(b"null")
 LineMapper = LangGraphLineMapper | RuntimeLineMapper
 
 
@@ -166,7 +167,7 @@ class CopilotKitAgent(PeerAgent):
     def _detect_dialect(self, line: bytes) -> type[LineMapper]:
         """Return the mapper of the line's dialect: LangGraph lines have `event`, runtime lines have `type`."""
         try:
-            graph = "event" in msgspec.json.decode(line, type=dict[str, Raw])
+            graph = msgspec.json.decode(line, type=dict[str, Raw]).get("event", _NULL) != _NULL
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise self._client.errors.invalid_response("not JSON by lines") from error
         return LangGraphLineMapper if graph else RuntimeLineMapper

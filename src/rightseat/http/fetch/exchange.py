@@ -15,7 +15,7 @@ from aiohappyeyeballs import AddrInfoType
 from rightseat.errors import UpstreamGarbled, UpstreamRefused, UpstreamTooLarge
 from rightseat.http.client import HttpClients, IncompleteResponse, Response, format_request_head
 from rightseat.http.fetch.fetch import FetchResult, record_request
-from rightseat.http.fetch.rules import AddressRules
+from rightseat.http.fetch.rules import AddressRules, parse_address
 from rightseat.http.fetch.target import Target
 from rightseat.types.streams import closing
 
@@ -61,11 +61,16 @@ class Decompressor:
 
 async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> bytes:
     """Read and decompress all chunks; raises when either size exceeds `limit`."""
+    async with closing(decode_body(chunks, encoding, limit)) as pieces:
+        return b"".join([piece async for piece in pieces])
+
+
+async def decode_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> AsyncIterator[bytes]:
+    """Decompress the chunks as they come; raises when the size before or after exceeds `limit`."""
     encoding = encoding.strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
         raise UpstreamGarbled("The server uses an unsupported compression. Use another URL.")
     decompressor = None if encoding in ("", "identity") else Decompressor()
-    parts: list[bytes] = []
     packed = size = 0
     async with closing(chunks):
         async for chunk in chunks:
@@ -78,10 +83,10 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> 
             size += len(chunk)
             if max(packed, size) > limit:
                 raise make_too_large_error(limit)
-            parts.append(chunk)
+            if chunk:
+                yield chunk
     if decompressor is not None and packed and not decompressor.zlib_object.eof:
         raise UpstreamGarbled("The server's answer ended in the middle. Try again later.")
-    return b"".join(parts)
 
 
 def make_too_large_error(limit: int) -> UpstreamTooLarge:
@@ -111,7 +116,8 @@ class FetchSession:
 
     async def resolve(self, host: str, port: int) -> list[AddrInfoType]:
         """Return the checked addresses of a host. They are the ones connected to: DNS rebinding has no effect."""
-        addresses = await self.lookup(host, port)
+        # Not looked up: on a machine without IPv4 a lookup finds not even 127.0.0.1.
+        addresses = [host] if parse_address(host) else await self.lookup(host, port)
         # One blocked address refuses all: the client chooses which one it connects to.
         for address in addresses:
             self.rules.check_address(host, address)

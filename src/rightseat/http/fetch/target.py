@@ -53,7 +53,8 @@ def parse_target(text: str) -> Target:
         raise AddressRefused("The URL's port is 0. Name the port that the server listens on.")
     # Escapes are kept: a signed URL with one escape rewritten is no longer valid.
     path, query = quote(parts.path or "/", safe=SAFE_CHARACTERS), quote(parts.query, safe=SAFE_CHARACTERS)
-    url = URL.build(scheme=parts.scheme, host=host, port=port, path=path, query_string=query, encoded=True)
+    netloc = f"[{host}]" if ":" in host else host
+    url = URL.build(scheme=parts.scheme, host=netloc, port=port, path=path, query_string=query, encoded=True)
     return Target(parts.scheme, host, port, url)
 
 

@@ -43,7 +43,8 @@ class VendorRequest(Struct):
 
 
 class VendorModel(Model):
-    """A model whose answers stream from POST `url`. `secrets` are masked in the debug log."""
+    """A model whose answers stream from POST `url`. `headers` are the operator's and replace `own_headers`, the
+    vendor's. `secrets` are masked in the debug log."""
 
     errors: VendorErrors
     exchange_type: ClassVar[type[StreamExchange[Any]]] = StreamExchange
@@ -53,6 +54,7 @@ class VendorModel(Model):
         name: str,
         url: URL,
         *,
+        own_headers: Mapping[str, str],
         headers: Mapping[str, str],
         secrets: Iterable[str | None],
         timeouts: Timeouts,
@@ -60,7 +62,7 @@ class VendorModel(Model):
     ) -> None:
         self.name = name
         self._url = url
-        self._headers = merge_headers(_HEADERS, headers)
+        self._headers = merge_headers(merge_headers(_HEADERS, own_headers), headers)
         check_headers(self._headers)
         self._secrets = [secret for secret in secrets if secret]
         self._timeouts = timeouts

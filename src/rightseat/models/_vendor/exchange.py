@@ -49,6 +49,8 @@ class StreamExchange(Generic[ParserT]):
 
     event_limit: ClassVar[int] = 1 << 20
     """The most bytes of an event."""
+    finish_seconds: ClassVar[float | None] = None
+    """The silence after a finish reason that ends the answer, where nothing else marks its end."""
 
     def __init__(
         self,
@@ -87,6 +89,8 @@ class StreamExchange(Generic[ParserT]):
         out = self._parse(data)
         if out or self._parser.started:
             self._timer.begun = True
+        if self.finish_seconds is not None and self._parser.finished:
+            self._timer.shorten(self.finish_seconds)
         return merge_text_chunks(out) if len(out) > 1 else out
 
     def _parse(self, data: bytes, *, more: bool = False) -> list[ModelChunk]:

@@ -92,10 +92,12 @@ class ToolCallAssembler:
     """Assembles streamed calls by index, else by id, else by order, and numbers them in order of appearance.
 
     Each name is emitted once, before its arguments. `enforced`: tools whose arguments surely fit their schema.
+    `trusts_ids`: a new id always starts a new call; some servers send a new one with each piece.
     """
 
-    def __init__(self, enforced: frozenset[str] = frozenset()) -> None:
+    def __init__(self, enforced: frozenset[str] = frozenset(), *, trusts_ids: bool = False) -> None:
         self._enforced = enforced
+        self._trusts_ids = trusts_ids
         self._open: list[_OpenCall] = []
         self._by_index: dict[Hashable, _OpenCall] = {}
         self._by_id: dict[str, _OpenCall] = {}
@@ -132,14 +134,16 @@ class ToolCallAssembler:
         if index is not None:
             call = self._by_index.get(index)
             # Some servers send index 0 for every call: then a new id starts a new call.
-            if call is None or (id and call.id and id != call.id and call.is_followed_by(name)):
+            has_new_id = call is not None and id and call.id and id != call.id
+            if call is None or (has_new_id and (self._trusts_ids or call.is_followed_by(name))):
                 call = self._by_index[index] = self._open_call(id)
             return call
         if id:
             call = self._by_id.get(id)
-            if call is not None and call.is_complete:
-                return None
-            return call or self._open_call(id)
+            if call is None or (name and call.name and name != call.name):
+                return self._open_call(id)
+            # Only a piece with a name may repeat a call: for the others the arguments are not decoded.
+            return None if name and call.is_complete else call
         if not self._open or self._open[-1].is_followed_by(name):
             return self._open_call(None)
         return self._open[-1]

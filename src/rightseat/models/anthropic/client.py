@@ -71,7 +71,8 @@ class AnthropicModel(VendorModel):
         super().__init__(
             name,
             base.joinpath("v1", "messages").with_query(base.query),
-            headers={"anthropic-version": API_VERSION, **authorization, **headers},
+            own_headers={"anthropic-version": API_VERSION, **authorization},
+            headers=headers,
             secrets=(api_key, *headers.values()),
             timeouts=Timeouts(connect_timeout, first_token_timeout, idle_timeout),
             tries=tries,

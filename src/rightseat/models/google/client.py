@@ -16,6 +16,8 @@ from rightseat.types.model import Capabilities, Prompt
 
 class GoogleExchange(StreamExchange[GeminiStreamParser]):
     event_limit = 4 << 20
+    # Google marks the end by neither an event nor, behind some gateways, the end of the body.
+    finish_seconds = 2.0
 
 
 class GoogleModel(VendorModel):
@@ -44,7 +46,8 @@ class GoogleModel(VendorModel):
         super().__init__(
             name,
             base.joinpath("v1", f"{resource}:streamGenerateContent").with_query(alt="sse"),
-            headers={**({"x-goog-api-key": api_key} if api_key else {}), **headers},
+            own_headers={"x-goog-api-key": api_key} if api_key else {},
+            headers=headers,
             secrets=(api_key, *headers.values()),
             timeouts=timeouts,
             tries=tries,

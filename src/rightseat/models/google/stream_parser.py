@@ -44,12 +44,16 @@ class GoogleCandidate(Struct, rename="camel", gc=False):
     index: int | None = None
 
 
+# Some gateways send counts as texts, as Google's JSON does for its 64-bit numbers.
+TokenCount = int | str | None
+
+
 class GoogleUsage(Struct, rename="camel", gc=False):
-    prompt_token_count: int | None = None
-    tool_use_prompt_token_count: int | None = None
-    candidates_token_count: int | None = None
-    thoughts_token_count: int | None = None
-    cached_content_token_count: int | None = None
+    prompt_token_count: TokenCount = None
+    tool_use_prompt_token_count: TokenCount = None
+    candidates_token_count: TokenCount = None
+    thoughts_token_count: TokenCount = None
+    cached_content_token_count: TokenCount = None
 
 
 class GooglePromptFeedback(Struct, rename="camel", gc=False):
@@ -113,7 +117,7 @@ class GeminiStreamParser(StreamParser):
 
     @property
     def finished(self) -> bool:
-        """Whether a finish reason has arrived; only usage may follow."""
+        """Whether a finish reason has arrived. More may follow: some models send one with every chunk."""
         return self._finish is not None
 
     def feed(self, payload: bytes) -> list[ModelChunk]:
@@ -150,8 +154,6 @@ class GeminiStreamParser(StreamParser):
                 self._finish = candidate.finish_reason or self._finish
                 for part in (candidate.content and candidate.content.parts) or ():
                     out += self._parse_part(part)
-        # Google marks the end by neither an event nor, behind some gateways, the end of the body.
-        self.done = self.done or (self.finished and chunk.usage_metadata is not None)
         return out
 
     def _parse_part(self, part: GooglePart) -> list[ModelChunk]:
@@ -188,7 +190,13 @@ def _make_mark_chunk(mark: PartMark) -> ProviderDataChunk:
 def _make_usage(usage: GoogleUsage) -> Usage:
     """Convert token counts; thoughts are billed as output."""
     return Usage(
-        (usage.prompt_token_count or 0) + (usage.tool_use_prompt_token_count or 0),
-        (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0),
-        usage.cached_content_token_count or 0,
+        _parse_count(usage.prompt_token_count) + _parse_count(usage.tool_use_prompt_token_count),
+        _parse_count(usage.candidates_token_count) + _parse_count(usage.thoughts_token_count),
+        _parse_count(usage.cached_content_token_count),
     )
+
+
+def _parse_count(count: TokenCount) -> int:
+    if isinstance(count, str):
+        return int(count) if count.isdecimal() and len(count) < 20 else 0
+    return count or 0

@@ -94,7 +94,7 @@ class LangChainStreamParser:
 
     def __init__(self, model: str) -> None:
         self._model = model
-        self._calls = ToolCallAssembler()
+        self._calls = ToolCallAssembler(trusts_ids=True)
         self._thoughts = SignedThinkingBlocks()
         self._usage: Usage | None = None
         self._reason: FinishReason = "stop"

@@ -32,7 +32,7 @@ from rightseat.http.client import (
 )
 from rightseat.http.idle import IdleTimer
 from rightseat.http.sse import SseParser
-from rightseat.http.upstream import StatusTable, UpstreamErrors, read_error_body, read_head, send_request
+from rightseat.http.upstream import STATUSES, StatusTable, UpstreamErrors, read_error_body, read_head, send_request
 from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.types.events import Usage
@@ -106,6 +106,12 @@ class LlamaServerErrors(UpstreamErrors):
         429: (UpstreamBusy, "has too much to do: try later."),
         503: (UpstreamOverloaded, "is still loading its model: try later."),
     }
+
+    def from_status(self, status: int, retry_after: float | None = None) -> RightseatError:
+        # Of other 4xx, which a proxy sends, nobody knows that the caller is at fault: fallbacks may serve.
+        if 400 < status < 500 and status not in {*STATUSES, *self.statuses}:
+            return UpstreamRejected(f"{self.server} does not take this request (HTTP {status}): check its address.")
+        return super().from_status(status, retry_after)
 
     def connect_timeout(self, seconds: float) -> RightseatError:
         return self.connection_refused()
@@ -304,7 +310,7 @@ class LlamaServerClient:
         """Send a request and wait `seconds` for the headers; yields the response and its timer, which now has
         the first token's deadline. The connection is closed at the end."""
         try:
-            data = b"" if body is None else msgspec.json.encode(body)
+            data = None if body is None else msgspec.json.encode(body)
         except UnicodeEncodeError as error:
             raise CallerError("The text contains half a character (a lone surrogate).") from error
         if self._closed:
@@ -313,6 +319,11 @@ class LlamaServerClient:
         deadline = now() + seconds
         head = format_request_head(method, self._base.join(URL(path)), self._headers)
         response = await send_request(self._http, head, data, ERRORS, deadline=deadline, seconds=seconds)
+        if self._closed:
+            # Closed while this request was connecting.
+            response.abort()
+            response.close()
+            raise ERRORS.connection_refused()
         timer = IdleTimer(self._timeouts.idle, response, response.abort, deadline=deadline)
         try:
             await read_head(response, timer, ERRORS, seconds, _read_error)

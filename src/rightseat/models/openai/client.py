@@ -60,7 +60,8 @@ class OpenAIModel(VendorModel):
         super().__init__(
             name,
             base.joinpath(*path).with_query(base.query),
-            headers={**vendor.make_auth_headers(api_key), **headers},
+            own_headers=vendor.make_auth_headers(api_key),
+            headers=headers,
             secrets=(api_key, *headers.values(), *base.query.values()),
             timeouts=Timeouts(connect_timeout, first_token_timeout, idle_timeout),
             tries=tries,

@@ -83,6 +83,8 @@ def check_version(context: SpecContext) -> None:
 
 def parse_operations(context: SpecContext) -> tuple[Operation, ...]:
     context.check_auth_configured()
+    # Read even where no operation has parameters: it reports what is wrong with the schemes.
+    _ = context.credential_locations
     operations: list[Operation] = []
     for path, method, item, node in iter_operations(context):
         if len(operations) >= MAX_OPERATIONS:

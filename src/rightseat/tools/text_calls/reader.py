@@ -376,6 +376,7 @@ class StopSequenceFilter:
 
     def __init__(self, words: tuple[str, ...]) -> None:
         self._words = tuple(word for word in words if word)
+        self._longest = max(map(len, self._words), default=1) - 1
         self._held = ""
         self.stopped = False
 
@@ -401,10 +402,16 @@ class StopSequenceFilter:
         if positions:
             self.stopped, self._held = True, ""
             return text[: min(positions)]
-        partial = find_partial_marker(text, self._words)
-        self._held = text[partial:]
-        return text[:partial]
+        keep = len(text) - self._partial_length(text)
+        self._held = text[keep:]
+        return text[:keep]
 
     def _flush(self) -> str:
         held, self._held = self._held, ""
         return held
+
+    def _partial_length(self, text: str) -> int:
+        """Return how many of the last characters may begin a stop sequence. Without a table of prefixes: these words
+        are the client's, and one of 100,000 characters would fill the memory."""
+        sizes = range(min(len(text), self._longest), 0, -1)
+        return next((size for size in sizes if any(word.startswith(text[-size:]) for word in self._words)), 0)

@@ -376,3 +376,12 @@ def test_one_run_after_the_other_is_one() -> None:
         *make_text_events("m", "a"), make_event("RUN_FINISHED"), make_event("RUN_STARTED"), *make_text_events("n", "b")
     )
     assert [event.text for event in found if isinstance(event, TextDelta)] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "part", [{"text": "hi"}, {"type": "text", "text": "hi"}, {"type": "output_text", "text": "hi"}]
+)
+def test_the_parts_of_a_message_in_a_snapshot(part: Json) -> None:
+    messages = [{"id": QUESTION.id or "u1", "role": "user"}, {"id": "a", "role": "assistant", "content": [part]}]
+    events = map_events(make_event("MESSAGES_SNAPSHOT", messages=messages))
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "hi"

@@ -347,3 +347,16 @@ async def test_a_kept_connection_that_the_server_closes_costs_no_answer() -> Non
 def test_importing_it_does_not_import_the_client() -> None:
     code = "import rightseat.http.fetch, sys; sys.exit('httptools' in sys.modules or 'yarl' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+async def test_an_address_is_not_looked_up() -> None:
+    async def lookup(host: str, port: int) -> list[str]:
+        raise OSError("a machine without IPv4 finds no IPv4 address")
+
+    rules = AddressRules(allow=["127.0.0.0/8"])
+    async with SinkServer() as sink, OutboundClient(rules, resolve=lookup) as outbound:
+        assert (await outbound.fetch(sink.url)).status == 200
+
+
+def test_an_ipv6_address_stays_one() -> None:
+    assert str(parse_target("http://[::1]:8080/x").url) == "http://[::1]:8080/x"

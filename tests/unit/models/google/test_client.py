@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.types.chunks import ModelChunk
+from rightseat.types.chunks import ModelChunk, UsageChunk
+from rightseat.types.events import Usage
 from rightseat.types.streams import closing
 from tests.contract.models.cases import collect_answer
 from tests.kit import connection_faults
@@ -140,3 +141,30 @@ async def test_every_framing_is_the_same_answer(change: Callable[[bytes], bytes]
 @pytest.mark.demand("models.wire_level_fakes_speak", "models.model_contract_suite_passes")
 def test_split_at_every_byte() -> None:
     assert asyncio.run(stream_pieces([bytes([one]) for one in BYTES])) == asyncio.run(stream_pieces([BYTES]))
+
+
+async def test_a_finish_reason_with_every_chunk_ends_nothing() -> None:
+    """Some models send one each time: the answer goes on while chunks come, each in a read of its own."""
+    pieces = [encode_frame(make_chunk(make_part(text), finish="STOP")) for text in "ABC"]
+    assert collect_answer(await stream_pieces(pieces)).text == "ABC"
+
+
+async def test_an_answer_that_is_finished_ends_where_the_connection_stays_open() -> None:
+    frame = encode_frame(make_chunk(make_part("A"), finish="STOP", usage=None))
+    async with connect_model(send_raw([frame], end=False), idle_timeout=600) as (_, model):
+        fragments, error = await collect_chunks(model)
+    assert error is None
+    assert collect_answer(fragments).text == "A"
+
+
+async def test_counts_may_be_texts() -> None:
+    usage = {"promptTokenCount": "12", "candidatesTokenCount": "3", "totalTokenCount": "15"}
+    fragments = await stream_pieces([encode_frame(make_chunk(make_part("A"), finish="STOP", usage=usage))])
+    assert [chunk.usage for chunk in fragments if isinstance(chunk, UsageChunk)] == [Usage(12, 3)]
+
+
+async def test_a_configured_key_replaces_ours_whatever_its_case() -> None:
+    async with connect_model(answer_text("ok"), headers={"X-Goog-Api-Key": "theirs"}) as (upstream, model):
+        assert (await collect_chunks(model))[1] is None
+    [request] = upstream.requests
+    assert request.headers["x-goog-api-key"] == "theirs"

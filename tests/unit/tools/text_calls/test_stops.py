@@ -49,3 +49,10 @@ def test_without_words_everything_passes_as_it_is() -> None:
     fragments: list[ModelChunk] = [TextChunk("a", {"content": []}), ReasoningChunk("b"), TextChunk("")]
     assert StopSequenceFilter(()).filter(fragments) == fragments
     assert StopSequenceFilter(("",)).filter(fragments) == fragments
+
+
+def test_a_long_stop_word_costs_no_more_than_itself() -> None:
+    """Words come from clients: a table of all prefixes of this one would need 5 GB."""
+    word = "ab" * 50_000
+    stops = StopSequenceFilter((word,))
+    assert filter_pieces(stops, ["abab", "x", word, "after"]) == "ababx"
