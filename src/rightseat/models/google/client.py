@@ -42,10 +42,11 @@ class GoogleModel(VendorModel):
         base = parse_base_url(base_url, "base_url")
         if base.query:
             raise ConfigError("base_url of a google: model takes no query: give what it says as headers.")
+        versioned = base if base.name in ("v1beta", "v1alpha") else base.joinpath("v1")
         resource = name if name.startswith(("models/", "tunedModels/")) else f"models/{name}"
         super().__init__(
             name,
-            base.joinpath("v1", f"{resource}:streamGenerateContent").with_query(alt="sse"),
+            versioned.joinpath(f"{resource}:streamGenerateContent").with_query(alt="sse"),
             own_headers={"x-goog-api-key": api_key} if api_key else {},
             headers=headers,
             secrets=(api_key, *headers.values()),

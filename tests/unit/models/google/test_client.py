@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rightseat.models.google import model
 from rightseat.types.chunks import ModelChunk, UsageChunk
 from rightseat.types.events import Usage
 from rightseat.types.streams import closing
@@ -16,6 +17,7 @@ from tests.contract.models.cases import collect_answer
 from tests.kit import connection_faults
 from tests.kit.answers import UpstreamReply
 from tests.kit.framing import send_raw
+from tests.kit.upstream import FakeUpstream
 from tests.kit.vendors.google import GoogleReply, answer_text, encode_frame, make_call_part, make_chunk, make_part
 from tests.unit.models.google.model_calls import API_KEY, HELLO, collect_chunks, connect_model
 
@@ -168,3 +170,13 @@ async def test_a_configured_key_replaces_ours_whatever_its_case() -> None:
         assert (await collect_chunks(model))[1] is None
     [request] = upstream.requests
     assert request.headers["x-goog-api-key"] == "theirs"
+
+
+@pytest.mark.parametrize(("base", "path"), [("", "/v1/"), ("/v1beta", "/v1beta/")])
+async def test_the_version_is_v1_unless_the_address_names_one(base: str, path: str) -> None:
+    async with FakeUpstream() as upstream:
+        upstream.reply = answer_text("ok")
+        google_model = model("gemini-kit", {"base_url": upstream.origin + base, "api_key": API_KEY})
+        assert (await collect_chunks(google_model))[1] is None
+        await google_model.close()
+    assert upstream.requests[0].target.startswith(f"{path}models/gemini-kit:streamGenerateContent")
