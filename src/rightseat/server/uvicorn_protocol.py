@@ -19,7 +19,7 @@ from rightseat.http.reply import DIRECT_EXTENSION, WriteDirect
 MAX_HEADERS = 100
 MAX_PIPELINED = 8
 # A refused connection closes after so long without bytes of the client, and at the latest after the limit.
-HALF_CLOSE_SECONDS = 1.0
+HALF_CLOSE_SECONDS = 5.0
 HALF_CLOSE_LIMIT = 10.0
 
 
@@ -69,6 +69,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     close_by: float | None = None
     in_head = True
     in_message = False
+    # Whether the client asked to keep the connection of the request that is arriving.
+    keep_alive = True
     # The request being answered; `cycle` is the newest, which may be pipelined behind it.
     current_cycle: RequestResponseCycle | None = None
     # Bytes received since the last complete head or body chunk.
@@ -140,6 +142,10 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             raise RequestRefused(TOO_MANY)
         super().on_headers_complete()
         self.cycle.transport = cast(asyncio.Transport, DeferredCloseTransport(self))
+        # A response that starts before the request is complete says `connection: close`: the connection ends with it,
+        # and a client must not send its next request there.
+        self.keep_alive = self.cycle.keep_alive
+        self.cycle.keep_alive = False
         self.cycle.scope["extensions"] = {DIRECT_EXTENSION: {"write": make_direct_write(self.cycle)}}
         if self.pipeline:
             # uvicorn pauses reading here and would miss a disconnect.
@@ -154,6 +160,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self.in_message = False
         self.unparsed_bytes = 0
+        if not self.cycle.response_started:
+            self.cycle.keep_alive = self.keep_alive
         super().on_message_complete()
 
     def on_response_complete(self) -> None:

@@ -182,6 +182,20 @@ async def test_a_refused_connection_stays_open_while_its_body_arrives() -> None:
     protocol.cancel_timer()
 
 
+@pytest.mark.parametrize(("sent", "closes"), [(b"", True), (b"x" * 10, True), (b"x" * 2000, False)])
+async def test_a_response_before_the_end_of_its_request_says_that_the_connection_closes(
+    serve: ServeConfig, sent: bytes, closes: bool
+) -> None:
+    """A client that reads a 413 without it keeps the connection, and its next request fails."""
+    async with serve(QUICK) as serving:
+        reader, writer = await serving.connect()
+        writer.write(b"POST /say" + HOST + b"Content-Length: 2000\r\n\r\n" + sent)
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HANG_TIMEOUT)
+        assert get_status(head) == 413
+        assert (b"connection: close\r\n" in head.lower()) == closes
+        writer.close()
+
+
 async def test_an_endless_body_is_refused_and_ended(serve: ServeConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uvicorn_protocol, "HALF_CLOSE_LIMIT", 1.0)
     async with serve(QUICK) as serving:
