@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from rightseat.types.language import detect_language, find_language
+from rightseat.types.messages import text_message
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("What time is it?", "en"),
+        ("现在几点了？", "zh"),
+        ("What does 你好 mean?", "en"),
+        ("帮我翻译成中文：I will be ten minutes late for the meeting.", "zh"),
+        ("Python 怎么安装？", "zh"),
+        ("1 + 1", "en"),
+        ("125乘以8等于多少", "zh"),
+        ("日本の首都はどこですか", "en"),
+        ("서울", "en"),
+        ("", "en"),
+    ],
+)
+def test_detect_language(text: str, expected: str) -> None:
+    assert detect_language(text) == expected
+
+
+def test_find_language_skips_messages_without_letters() -> None:
+    messages = [text_message("user", "订一张桌子"), text_message("assistant", "Allow?"), text_message("user", "2")]
+    assert find_language(messages) == "zh"
+    assert find_language(messages[1:]) == "en"
+    assert find_language([]) == "en"
