@@ -164,14 +164,17 @@ class LlamaCppModel(Model):
             await self._embedder.close()
 
     def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
-        return self._stream_chat(prompt) if prompt.raw is None else self._stream_raw(prompt.raw, prompt.settings)
+        return self.stream_chat(prompt) if prompt.raw is None else self._stream_raw(prompt.raw, prompt.settings)
 
-    async def _stream_chat(self, prompt: Prompt) -> AsyncIterator[ModelChunk]:
+    async def stream_chat(self, prompt: Prompt, *, uses_adapter: bool = False) -> AsyncIterator[ModelChunk]:
+        """Stream the answer to a chat. `uses_adapter`: with the adapter even where the format does not need it."""
         if any(not isinstance(part, TextMessagePart) for message in prompt.messages for part in message.parts):
             raise CallerError("This model reads text only: send no images or files.")
         await self.start()
         prompt = await self._choose_tool(prompt)
         plan, text = await self._plan_prompt(prompt)
+        if uses_adapter:
+            plan = replace(plan, uses_adapter=True)
         body = completion.build_request_body(
             plan,
             text,

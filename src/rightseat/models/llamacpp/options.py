@@ -16,6 +16,7 @@ from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models.llamacpp import formats, gguf, prefix_cache, weights
 from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.client import parse_server_url
+from rightseat.models.llamacpp.embedded.model import EmbeddedModel
 from rightseat.models.llamacpp.model import (
     Embedder,
     LlamaCppModel,
@@ -26,6 +27,7 @@ from rightseat.models.llamacpp.model import (
 from rightseat.models.llamacpp.process import SupervisionPolicy
 from rightseat.models.llamacpp.supervision import AttachedServer, SharedServer
 from rightseat.models.llamacpp.template import parse_template_choice
+from rightseat.types.model import Model
 
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
@@ -87,8 +89,9 @@ class AttachedOptions(CommonOptions, frozen=True, kw_only=True):
     """The key that the server was started with (--api-key)."""
 
 
-def make_local_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel:
-    """Make a model from the GGUF file `name`, or the embedded model if `name` is empty."""
+def make_local_model(name: str, options: Mapping[str, Any]) -> Model:
+    """Make a model from the GGUF file `name`, or the embedded model if `name` is empty. With its adapter, the
+    embedded model is an EmbeddedModel."""
     spec = f"local:{name}" if name else "local"
     settings = _parse_options(spec, options if name else {**_EMBEDDED_DEFAULTS, **options}, LocalOptions)
     uses_adapter = not name and settings.lora is None and settings.llama_server is None
@@ -108,7 +111,7 @@ def make_local_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel:
         lora_on_request=uses_adapter,
         binary=_check_file(settings.llama_server, "llama_server:") if settings.llama_server else None,
     )
-    return LlamaCppModel(
+    model = LlamaCppModel(
         path.stem,
         SharedServer(launch, policy),
         describe_from_file(path, parse_template_choice(settings.chat_template)),
@@ -119,6 +122,7 @@ def make_local_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel:
         weights=path,
         context=settings.context,
     )
+    return EmbeddedModel(model) if uses_adapter else model
 
 
 def make_attached_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel:

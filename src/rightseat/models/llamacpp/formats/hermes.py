@@ -98,7 +98,9 @@ class SignatureFormat(HermesFormat):
         plan = super().make_plan(context)
         # The adapter was also trained on enum choices; other output schemas use the base model.
         chooses = "enum" in (context.prompt.output_schema or ())
-        return replace(plan, uses_adapter=True) if context.tools or chooses else plan
+        # The base model does not know the tags of earlier calls and results and would write them itself.
+        has_calls = any(message.calls or message.role == "tool" for message in context.prompt.messages)
+        return replace(plan, uses_adapter=True) if context.tools or chooses or has_calls else plan
 
     def describe_tools(self, context: FormatContext) -> str:
         tools = "\n".join(map(format_signature, context.tools))

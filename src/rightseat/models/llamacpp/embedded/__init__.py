@@ -1,0 +1,9 @@
+"""The embedded model: a small model whose answers are checked before a person sees them.
+
+- model: EmbeddedModel, which chooses for each prompt how it is answered.
+- shortcuts: questions that rules recognise, answered by a tool call without asking the weights.
+- help_answers: greetings, what the assistant can do, and how to set it up.
+- plain_chat: answers of the weights without tools: sentences, repetition, doubtful numbers.
+- passages: the sentence of a text that answers a question about it.
+- results: answers from tool results: contradictions and numbers that stand nowhere, and the result itself.
+"""

@@ -1,0 +1,230 @@
+"""EmbeddedModel: the small local model, whose answers are checked before a person sees them.
+
+For each prompt it chooses, in this order: a tool call that rules recognise, an answer about the assistant
+itself, a sentence of the person's own text, a call or an answer of the adapter, and plain chat of the base
+model. Prompts that leave it no choice (a schema, a required call, raw text) go to the weights unchanged.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightseat.models.llamacpp.embedded import help_answers, passages, plain_chat, requests, results
+from rightseat.models.llamacpp.embedded.plain_chat import SentenceChecker
+from rightseat.models.llamacpp.embedded.shortcuts import Shortcut, find_shortcut, select_tools
+from rightseat.models.llamacpp.model import LlamaCppModel
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart, UsageChunk
+from rightseat.types.events import Usage
+from rightseat.types.language import Language, find_language
+from rightseat.types.messages import Message, TextMessagePart
+from rightseat.types.model import ModelWrapper, Prompt
+from rightseat.types.streams import closing
+
+# A client that asks for so few tokens measures or tests the weights.
+MIN_MAX_TOKENS = 24
+
+
+class CompleteAnswer(Struct, frozen=True):
+    chunks: list[ModelChunk]
+
+    @property
+    def text(self) -> str:
+        return "".join(chunk.text for chunk in self.chunks if isinstance(chunk, TextChunk))
+
+    @property
+    def has_call(self) -> bool:
+        return any(isinstance(chunk, ToolCallStart) for chunk in self.chunks)
+
+    @property
+    def usage(self) -> Usage:
+        return sum((chunk.usage for chunk in self.chunks if isinstance(chunk, UsageChunk)), Usage())
+
+
+class EmbeddedModel(ModelWrapper):
+    """Wrapper of the embedded LlamaCppModel. `shortcuts` are by tool name."""
+
+    def __init__(self, model: LlamaCppModel, shortcuts: Iterable[Shortcut] = ()) -> None:
+        super().__init__(model)
+        self.weights_model = model
+        self.shortcuts: Mapping[str, Shortcut] = {shortcut.tool: shortcut for shortcut in shortcuts}
+
+    def with_shortcuts(self, shortcuts: Iterable[Shortcut]) -> EmbeddedModel:
+        """Return a model with further shortcuts over the same weights."""
+        return EmbeddedModel(self.weights_model, [*self.shortcuts.values(), *shortcuts])
+
+    def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+        if not needs_checks(prompt):
+            return self.weights_model.stream(prompt)
+        answer = PromptAnswer(self.weights_model, self.shortcuts, prompt)
+        return answer.stream_from_results() if prompt.messages[-1].role == "tool" else answer.stream_to_question()
+
+
+def needs_checks(prompt: Prompt) -> bool:
+    """Tell whether the answer to this prompt is chosen and checked here."""
+    settings = prompt.settings
+    return (
+        prompt.raw is None
+        and prompt.output_schema is None
+        and not prompt.requires_tool_call
+        and bool(prompt.messages)
+        and prompt.messages[-1].role in ("user", "tool")
+        and all(isinstance(part, TextMessagePart) for message in prompt.messages for part in message.parts)
+        and not settings.extra.get("logprobs")
+        and not settings.extra.get("logit_bias")
+        and not settings.stop
+        and (settings.max_tokens is None or settings.max_tokens >= MIN_MAX_TOKENS)
+    )
+
+
+class PromptAnswer:
+    """The answer to one prompt."""
+
+    def __init__(self, model: LlamaCppModel, shortcuts: Mapping[str, Shortcut], prompt: Prompt) -> None:
+        self.model = model
+        self.shortcuts = shortcuts
+        self.prompt = prompt
+        self.language: Language = find_language(prompt.messages)
+        self.question = next((m.text.strip() for m in reversed(prompt.messages) if m.role == "user"), "")
+        self.systems = [message.text for message in prompt.messages if message.role in ("system", "developer")]
+        self.context = requests.find_context(self.systems)
+        self.usage = Usage()
+
+    async def stream_to_question(self) -> AsyncIterator[ModelChunk]:
+        match = find_shortcut(self.shortcuts, self.prompt.callable_tools, self.question, self.context)
+        if match is not None:
+            yield ToolCallStart(0, match.shortcut.tool, enforced=True)
+            yield ToolCallArgs(0, json.dumps(match.arguments, ensure_ascii=False))
+            yield FinishChunk("calls")
+            return
+        text = self.find_ready_answer()
+        if text is not None:
+            for chunk in self.make_text_chunks(text):
+                yield chunk
+            return
+        answer = await self.ask_adapter()
+        if answer is not None:
+            for chunk in answer:
+                yield chunk
+            return
+        async with closing(self.stream_plain_chat()) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    def find_ready_answer(self) -> str | None:
+        """Return an answer that needs no weights."""
+        has_own_voice = any(requests.says_who(system) for system in self.systems)
+        return (
+            help_answers.find_help_answer(
+                self.question, self.language, self.prompt.tools, self.shortcuts, has_own_voice=has_own_voice
+            )
+            or passages.find_answer_sentence(self.question)
+            or passages.find_context_sentence(self.question, self.context)
+        )
+
+    async def ask_adapter(self) -> list[ModelChunk] | None:
+        """Return the adapter's call or answer; None if it declines or its answer is unusable."""
+        tools = select_tools(self.shortcuts, self.prompt.callable_tools, self.question)
+        prompt = replace(self.prompt, tools=tools)
+        if requests.wants_writing(self.question) and not tools:
+            return None
+        answer = await self.collect(prompt, uses_adapter=True)
+        if answer.has_call:
+            missing = requests.find_ungrounded_argument(answer.chunks, self.prompt, tools)
+            return answer.chunks if missing is None else self.make_text_chunks(requests.ask_for(missing, self.language))
+        text = answer.text.strip()
+        sources = [message.text for message in self.prompt.messages]
+        if not text or plain_chat.is_markup(text) or results.list_unknown_numbers(text, sources):
+            return None
+        if plain_chat.declines(text, self.question):
+            can_do = requests.wants_action(self.question)
+            return self.make_text_chunks(requests.CANNOT_DO[self.language]) if can_do else None
+        return self.make_text_chunks(text)
+
+    async def stream_plain_chat(self) -> AsyncIterator[ModelChunk]:
+        """Stream sentences of the base model. It writes no usable Chinese, so it is not asked there."""
+        if self.language == "zh" and not requests.wants_english(self.question):
+            for chunk in self.make_text_chunks(plain_chat.UNSURE["zh"]):
+                yield chunk
+            return
+        prompt = plain_chat.make_plain_prompt(self.prompt, self.question)
+        for again in (False, True):
+            checker = SentenceChecker(self.question, [message.text for message in prompt.messages])
+            settings = plain_chat.make_plain_settings(self.prompt.settings, again=again)
+            finish = FinishChunk("stop")
+            async with closing(self.model.stream(replace(prompt, settings=settings))) as chunks:
+                async for chunk in chunks:
+                    if isinstance(chunk, TextChunk):
+                        for sentence in checker.push(chunk):
+                            yield TextChunk(sentence)
+                    elif isinstance(chunk, FinishChunk):
+                        finish = chunk
+                    elif isinstance(chunk, UsageChunk):
+                        self.usage += chunk.usage
+                    if checker.ended:
+                        break
+            limited = finish.reason == "length" and self.prompt.settings.max_tokens is not None
+            for sentence in checker.close(complete=finish.reason == "stop" or limited):
+                yield TextChunk(sentence)
+            if checker.shown.strip():
+                yield UsageChunk(self.usage)
+                yield FinishChunk("length" if limited and not checker.ended else "stop")
+                return
+        for chunk in self.make_text_chunks(plain_chat.UNSURE["en"]):
+            yield chunk
+
+    async def stream_from_results(self) -> AsyncIterator[ModelChunk]:
+        described = self.describe_results()
+        if described is not None:
+            for chunk in self.make_text_chunks(described):
+                yield chunk
+            return
+        shown = results.list_results(self.prompt.messages)
+        sources = [message.text for message in self.prompt.messages if message.role != "assistant"]
+        sources += [call.arguments for message in self.prompt.messages for call in message.calls]
+        for again in (False, True):
+            settings = replace(self.prompt.settings, temperature=0.7) if again else self.prompt.settings
+            answer = await self.collect(replace(self.prompt, settings=settings), uses_adapter=True)
+            if answer.has_call and not requests.repeats_call(answer.chunks, self.prompt.messages):
+                for chunk in answer.chunks:
+                    yield chunk
+                return
+            if not answer.has_call and results.find_problem(answer.text, shown, sources) is None:
+                for chunk in self.make_text_chunks(answer.text.strip()):
+                    yield chunk
+                return
+        for chunk in self.make_text_chunks(results.format_results(shown, self.language)):
+            yield chunk
+
+    def describe_results(self) -> str | None:
+        """Return the answer of the shortcuts whose tools were called; None if one has none, or a call failed."""
+        calls = {call.id: call for message in self.prompt.messages for call in message.calls}
+        sentences: list[str] = []
+        for message in requests.list_result_messages(self.prompt.messages):
+            call = calls.get(message.call_id or "")
+            shortcut = self.shortcuts.get(call.name) if call is not None else None
+            if call is None or shortcut is None or shortcut.describe is None or results.get_error(message.text):
+                return None
+            sentence = shortcut.describe(self.question, json.loads(call.arguments), message.text, self.language)
+            if sentence is None:
+                return None
+            sentences.append(sentence)
+        return "\n\n".join(sentences) or None
+
+    async def collect(self, prompt: Prompt, *, uses_adapter: bool) -> CompleteAnswer:
+        chunks: list[ModelChunk] = []
+        async with closing(self.model.stream_chat(prompt, uses_adapter=uses_adapter)) as stream:
+            async for chunk in stream:
+                chunks.append(chunk)
+        answer = CompleteAnswer(chunks)
+        self.usage += answer.usage
+        return answer
+
+    def make_text_chunks(self, text: str) -> list[ModelChunk]:
+        """Return the chunks of a complete answer, a chunk for each sentence."""
+        sentences = passages.split_keeping_space(text)
+        return [*map(TextChunk, sentences), UsageChunk(self.usage), FinishChunk("stop")]
+

@@ -1,0 +1,161 @@
+"""What a request asks for: an action, a text to write, an answer from context; and whether a call's arguments
+stand in it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rightseat.types.chunks import ModelChunk, ToolCallArgs, ToolCallStart
+from rightseat.types.language import Language
+from rightseat.types.messages import Message
+from rightseat.types.model import Prompt, ToolSpec
+from rightseat.types.text import decode_or_none
+
+CONTEXT_HEAD = "Context from the application:"
+CANNOT_DO: dict[Language, str] = {
+    "en": "I can't do that here: nothing that is set up on this server does it. Ask me “What can you do?” to see what I can do.",
+    "zh": "这里做不到：这台服务器上没有配置能做这件事的功能。您可以问我“你能做什么？”。",
+}
+_ASK_FOR: dict[Language, str] = {"en": "Please tell me the {}.", "zh": "请告诉我{}。"}
+_ACTION = re.compile(
+    r"^\W*(?:please |kindly |hey |can you |could you |would you |will you |i want you to |i need you to |go and )*"
+    r"(?:send|order|buy|call|phone|text|play|turn|switch|delete|remove|remind|schedule|cancel|open|close|download|upload|"
+    r"book|reserve|pay|transfer|post|tweet|install|start|stop|restart|deploy|set (?:an? |the )?(?:alarm|timer|reminder)|"
+    r"email (?!template|draft)|search the web|google|browse)\b|"
+    r"^(?:请|帮我|麻烦|请你|请帮我|帮忙|给我)*(?:发送|发一?封|发邮件|订购|下单|购买|买|打电话|播放|打开|关闭|删除|提醒|取消|下载|上传|预订|订|支付|转账|设置?(?:闹钟|提醒)|定个?闹钟)",
+    re.IGNORECASE,
+)
+_WRITING = re.compile(
+    r"^\W*(?:please |can you |could you |i need (?:you to )?|help me )*(?:to )?(?:write|compose|draft|summari[sz]e|rewrite|rephrase|"
+    r"paraphrase|give me an? (?:slogan|title|name|idea)|suggest|translate)\b|\bslogan\b|\bhaiku\b|\bpoem\b",
+    re.IGNORECASE,
+)
+_ENGLISH_WISHED = re.compile(r"(?:翻译|译)(?:成|为|到)?英|用英(?:文|语)")
+_SAYS_WHO = re.compile(r"\byou are\b|\byour name\b|\bact as\b|你是|您是|扮演", re.IGNORECASE)
+_GENERIC = re.compile(r"^\W*you are (?:a |an )?(?:very )?(?:helpful|friendly|useful)?,? ?(?:ai )?assistant\W*$", re.IGNORECASE)
+_WORD_NUMBERS = {
+    word: number
+    for number, words in enumerate(
+        [
+            "zero no none 零",
+            "one a an single alone myself 一 壹",
+            "two couple both twice pair second girlfriend boyfriend wife husband partner 二 两 俩 双",
+            "three third 三 仨",
+            "four fourth 四",
+            "five fifth 五",
+            "six sixth 六",
+            "seven seventh 七",
+            "eight eighth 八",
+            "nine ninth 九",
+            "ten tenth 十",
+            "eleven 十一",
+            "twelve dozen 十二",
+        ]
+    )
+    for word in words.split()
+}
+_LARGE_WORDS = re.compile(
+    r"\b(?:thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|"
+    r"hundred|thousand|million|half|quarter|today|tomorrow|yesterday|week|month|year|hour|noon|midnight|tonight)\b|"
+    r"[十百千万亿半]|今天|明天|昨天|周|月|年|点|小时|分钟",
+    re.IGNORECASE,
+)
+
+
+def find_context(systems: Iterable[str]) -> str:
+    """Return the application's context of the system messages, without its heading."""
+    found = [system.partition(CONTEXT_HEAD)[2] for system in systems if CONTEXT_HEAD in system]
+    return "\n".join(found).strip()
+
+
+def says_who(system: str) -> bool:
+    """Tell whether a system message gives the assistant a role of its own."""
+    return bool(_SAYS_WHO.search(system)) and not _GENERIC.fullmatch(system.strip())
+
+
+def wants_action(question: str) -> bool:
+    return bool(_ACTION.search(question))
+
+
+def wants_writing(question: str) -> bool:
+    return bool(_WRITING.search(question))
+
+
+def wants_english(question: str) -> bool:
+    return bool(_ENGLISH_WISHED.search(question))
+
+
+def list_result_messages(messages: Iterable[Message]) -> list[Message]:
+    """Return the tool results after the last message of the person."""
+    found: list[Message] = []
+    for message in messages:
+        if message.role == "user":
+            found = []
+        elif message.role == "tool":
+            found.append(message)
+    return found
+
+
+def read_calls(chunks: Iterable[ModelChunk]) -> list[tuple[str, str]]:
+    """Return name and arguments of each call."""
+    names: dict[int, str] = {}
+    arguments: dict[int, str] = {}
+    for chunk in chunks:
+        if isinstance(chunk, ToolCallStart):
+            names[chunk.index] = chunk.name
+        elif isinstance(chunk, ToolCallArgs):
+            arguments[chunk.index] = arguments.get(chunk.index, "") + chunk.json
+    return [(name, arguments.get(index, "{}")) for index, name in names.items()]
+
+
+def repeats_call(chunks: Iterable[ModelChunk], messages: Iterable[Message]) -> bool:
+    """Tell whether a call was made before with the same arguments since the person's last message."""
+    before: set[tuple[str, str]] = set()
+    for message in messages:
+        before = set() if message.role == "user" else before
+        before |= {(call.name, _canonical(call.arguments)) for call in message.calls}
+    return any((name, _canonical(arguments)) in before for name, arguments in read_calls(chunks))
+
+
+def _canonical(arguments: str) -> str:
+    return json.dumps(decode_or_none(arguments), sort_keys=True)
+
+
+def find_ungrounded_argument(chunks: Iterable[ModelChunk], prompt: Prompt, tools: tuple[ToolSpec, ...]) -> str | None:
+    """Return a required number of a call that the conversation does not hold, by its description or name."""
+    text = "\n".join(message.text for message in prompt.messages).lower()
+    specs = {tool.name: tool.parameters for tool in tools}
+    for name, arguments in read_calls(chunks):
+        schema = specs.get(name, {})
+        properties: dict[str, Any] = schema.get("properties") or {}
+        values = decode_or_none(arguments)
+        for key in schema.get("required") or ():
+            value = values.get(key) if isinstance(values, dict) else None
+            if isinstance(value, int | float) and not isinstance(value, bool) and not _holds_number(text, value):
+                described = properties.get(key)
+                title = described.get("title") if isinstance(described, dict) else None
+                return str(title or key).replace("_", " ").lower()
+    return None
+
+
+def _holds_number(text: str, value: float) -> bool:
+    digits = f"{value:g}"
+    numbers = {number.replace(",", "").rstrip(".") for number in re.findall(r"\d[\d,]*(?:\.\d+)?", text)}
+    return (
+        digits in numbers
+        or any(number.lstrip("0") == digits for number in numbers)
+        or _LARGE_WORDS.search(text) is not None
+        or any(_WORD_NUMBERS[word] == value for word in _list_number_words(text))
+    )
+
+
+def _list_number_words(text: str) -> Iterator[str]:
+    yield from (word for word in re.findall(r"[a-z]+", text) if word in _WORD_NUMBERS)
+    yield from (char for char in text if char in _WORD_NUMBERS and char > "\u2e7f")
+
+
+def ask_for(name: str, language: Language) -> str:
+    return _ASK_FOR[language].format(name)

@@ -1,0 +1,139 @@
+"""Answers from tool results: an answer that contradicts a result, or has a number that stands nowhere, is found
+here, and the result itself is formatted in its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rightseat.types.language import Language
+from rightseat.types.messages import Message
+from rightseat.types.text import decode_or_none
+
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_LIST_MARKS = re.compile(r"^\s*\d{1,2}[.)、]\s", re.MULTILINE)
+_TAGS = re.compile(r"</?tool_(?:call|response)|<\|[a-z_]+\|>")
+_FAILURE = re.compile(
+    r"\b(?:error|fail|could ?n[o']t|could not|cannot|can't|unable|not found|did ?n[o']t|did not|unsuccess|problem|"
+    r"invalid|sorry|no results?|nothing)|错误|失败|出错|无法|不能|未能|没能|没有|找不到|抱歉|对不起",
+    re.IGNORECASE,
+)
+_CANCELLED_CODES = ("denied", "cancelled")
+_WORD = re.compile(r"[a-z0-9]{2,}|\d|[\u4e00-\u9fff]")
+_SHORT_RESULT = 120
+_MAX_LINES = 12
+_MAX_CHARS = 1500
+_SENTENCES: dict[str, dict[Language, str]] = {
+    "denied": {"en": "All right, nothing was done.", "zh": "好的，没有执行。"},
+    "failed": {"en": "That did not work: {}", "zh": "没有成功：{}"},
+    "result": {"en": "{}", "zh": "结果：{}"},
+    "more": {"en": "… and {} more", "zh": "……还有 {} 项"},
+}
+
+
+def list_results(messages: Iterable[Message]) -> list[str]:
+    """Return the tool results after the last message of the person."""
+    results: list[str] = []
+    for message in messages:
+        if message.role == "user":
+            results = []
+        elif message.role == "tool":
+            results.append(message.text)
+    return results
+
+
+def find_problem(answer: str, results: list[str], sources: Iterable[str]) -> str | None:
+    """Return what is wrong with an answer from results; None if nothing is. `sources`: other texts whose numbers
+    it may use."""
+    if not answer.strip():
+        return "empty"
+    if _TAGS.search(answer):
+        return "a tag"
+    failures = [result for result in results if get_error(result) is not None]
+    if failures and not _FAILURE.search(answer):
+        return "a failure told as a success"
+    if results and not failures:
+        shown = "\n".join(results).lower()
+        if any(match[0].lower() not in shown for match in _FAILURE.finditer(answer)):
+            return "a success told as a failure"
+    unknown = list_unknown_numbers(answer, [*results, *sources])
+    if unknown:
+        return f"the number {unknown[0]}"
+    is_short = len(results) == 1 and len(results[0]) <= _SHORT_RESULT and results[0][:1] not in "{["
+    return "nothing of the result" if is_short and not _shares_word(answer, results[0]) else None
+
+
+def _shares_word(answer: str, result: str) -> bool:
+    words = set(_WORD.findall(result.lower()))
+    return not words or bool(words & set(_WORD.findall(answer.lower())))
+
+
+def list_unknown_numbers(answer: str, sources: Iterable[str]) -> list[str]:
+    """Return the numbers of the answer that stand in none of the sources and count no rows of them."""
+    known: set[str] = set()
+    for source in sources:
+        known.update(map(_normalize_number, _NUMBER.findall(source)))
+        known.update(digits.lstrip("0") or "0" for digits in re.findall(r"\d+", source))
+        known.update(_count_rows(source))
+    return [
+        number
+        for number in _NUMBER.findall(_LIST_MARKS.sub("", answer))
+        if _normalize_number(number) not in known
+        and not all((digits.lstrip("0") or "0") in known for digits in re.findall(r"\d+", number))
+    ]
+
+
+def get_error(result: str) -> dict[str, Any] | None:
+    """Return the error of a failed call."""
+    value = decode_or_none(result)
+    error = value.get("error") if isinstance(value, dict) else None
+    return error if isinstance(error, dict) and "code" in error else None
+
+
+def format_results(results: list[str], language: Language) -> str:
+    """Return an answer that shows the results as they are."""
+    return "\n\n".join(_format_result(result, language) for result in results)
+
+
+def _format_result(result: str, language: Language) -> str:
+    error = get_error(result)
+    if error is not None:
+        key = "denied" if error["code"] in _CANCELLED_CODES else "failed"
+        return _SENTENCES[key][language].format(error.get("message") or error["code"])
+    value = decode_or_none(result)
+    lines = list(_format_value(value if value is not None else result))
+    if len(lines) > _MAX_LINES:
+        lines[_MAX_LINES:] = [_SENTENCES["more"][language].format(len(lines) - _MAX_LINES)]
+    return _SENTENCES["result"][language].format("\n".join(lines))[:_MAX_CHARS]
+
+
+def _format_value(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from (f"{key}: {_format_cell(cell)}" for key, cell in value.items())
+    elif isinstance(value, list):
+        for row in value:
+            cells = row.items() if isinstance(row, dict) else ()
+            yield "- " + (", ".join(f"{key}: {_format_cell(cell)}" for key, cell in cells) or _format_cell(row))
+    else:
+        yield from _format_cell(value).splitlines() or [""]
+
+
+def _format_cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else "–" if value is None else str(value)
+
+
+def _normalize_number(text: str) -> str:
+    """Return the number without separators of thousands and without zeros that do not count."""
+    plain = re.sub(r",(?=\d{3}\b)", "", text).replace(",", ".")
+    whole, _, fraction = plain.partition(".")
+    fraction = fraction.rstrip("0")
+    return (whole.lstrip("0") or "0") + (f".{fraction}" if fraction else "")
+
+
+def _count_rows(source: str) -> list[str]:
+    value = decode_or_none(source)
+    lists = [value, *value.values()] if isinstance(value, dict) else [value]
+    return [str(len(rows)) for rows in lists if isinstance(rows, list)]

@@ -1,0 +1,63 @@
+"""Shortcuts: questions that rules recognise, answered by a tool call without asking the weights.
+
+A model of this size cannot write a formula or SQL, and it confuses tools that a question does not need. A
+shortcut makes the call for questions that it is sure of; its tool is shown to the weights only for questions
+that it calls related.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from rightseat.types.language import Language
+from rightseat.types.model import ToolSpec
+
+Match = Callable[[str], dict[str, Any] | None]
+"""Returns the arguments of a call, or None if the question is for something else."""
+Describe = Callable[[str, dict[str, Any], str, Language], str | None]
+"""Returns the answer from question, arguments, result and language; None: the weights answer."""
+NEVER = re.compile(r"(?!)")
+
+
+class Shortcut(Struct, frozen=True):
+    """Rules of one tool."""
+
+    tool: str
+    match: Match
+    describe: Describe | None = None
+    related: re.Pattern[str] = NEVER
+    """Questions for which the weights are shown the tool."""
+    summaries: Mapping[Language, str] = {}
+    """What the tool is for, in a person's language."""
+
+
+class ShortcutMatch(Struct, frozen=True):
+    shortcut: Shortcut
+    arguments: dict[str, Any]
+
+
+def find_shortcut(
+    shortcuts: Mapping[str, Shortcut], tools: tuple[ToolSpec, ...], question: str, context: str
+) -> ShortcutMatch | None:
+    """Return the first shortcut of an offered tool that matches the question, alone or after the context."""
+    offered = [shortcuts[tool.name] for tool in tools if tool.name in shortcuts]
+    texts = (question, f"{context}\n\n{question}") if context else (question,)
+    for text in texts:
+        for shortcut in offered:
+            arguments = shortcut.match(text)
+            if arguments is not None:
+                return ShortcutMatch(shortcut, arguments)
+    return None
+
+
+def select_tools(
+    shortcuts: Mapping[str, Shortcut], tools: tuple[ToolSpec, ...], question: str
+) -> tuple[ToolSpec, ...]:
+    """Return the tools that the weights are shown."""
+    return tuple(
+        tool for tool in tools if tool.name not in shortcuts or shortcuts[tool.name].related.search(question)
+    )

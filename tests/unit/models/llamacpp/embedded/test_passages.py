@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+
+from rightseat.models.llamacpp.embedded.passages import (
+    find_answer_sentence,
+    find_context_sentence,
+    split_keeping_space,
+    split_sentences,
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("Mia has a red bike. Her brother Tom has a blue car.\n\nWhat does Tom have?", "Her brother Tom has a blue car."),
+        ("The shop closed early because the power was out. Staff went home.\nWhy did the shop close early?", "because the power"),
+        ("Anna is 7 years old. Her brother Ben is 9. How old is Ben?", "Ben is 9"),
+        ("When does the train leave? The bus leaves at 7:10. The train leaves at 8:05.", "The train leaves at 8:05."),
+        ("李雷昨天感冒了，所以没有去上学。他在家看书。请问李雷为什么没有去上学？", "感冒"),
+        ("小明有一只猫，叫咪咪。小红有一只狗，叫旺财。小红的狗叫什么名字？", "旺财"),
+    ],
+)
+def test_the_sentence_of_a_text_answers(message: str, expected: str) -> None:
+    answer = find_answer_sentence(message)
+    assert answer is not None
+    assert expected in answer
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "What is the capital of France?",
+        "Hi. How are you?",
+        "I have a question. What is a noun?",
+        "Write a poem about rain. Make it short.",
+        "What time is it? And what day is it?",
+        "你好。今天星期几？",
+        "",
+    ],
+)
+def test_other_messages_have_no_text_to_answer_from(message: str) -> None:
+    assert find_answer_sentence(message) is None
+
+
+def test_a_line_of_the_context_answers() -> None:
+    context = "- The selected customer: Ada Lovelace\n- The open page: invoices"
+    assert find_context_sentence("Which customer is selected?", context) == "The selected customer: Ada Lovelace"
+    assert find_context_sentence("What is a noun?", context) is None
+    assert find_context_sentence("Which customer is selected?", "") is None
+
+
+def test_sentences() -> None:
+    assert split_sentences("One. Two! 三。四？") == ["One.", "Two!", "三。", "四？"]
+    text = "First one. Second one!\n- a\n- b\n中文。好"
+    assert "".join(split_keeping_space(text)) == text
+    assert split_keeping_space("no end") == ["no end"]

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rightseat.models.llamacpp.embedded.results import find_problem, format_results, list_results, list_unknown_numbers
+from rightseat.types.messages import text_message
+
+ERROR = json.dumps({"error": {"code": "tool_failed", "message": "The disk is full."}})
+DENIED = json.dumps({"error": {"code": "denied", "message": "The person did not allow this call."}})
+
+
+@pytest.mark.parametrize(
+    ("answer", "result", "problem"),
+    [
+        ("Order A7 is cancelled.", "A7 cancelled", None),
+        ("The tool reported an error: cancellation.", "A7 cancelled", "a success told as a failure"),
+        ("抱歉，取消失败。A7", "A7 cancelled", "a success told as a failure"),
+        ("Done.", "A7 cancelled", "nothing of the result"),
+        ("No error in A7.", "A7: no error", None),
+        ("There are 12 lamps.", '{"item":"lamp","stock":12}', None),
+        ("There are 13 lamps.", '{"item":"lamp","stock":12}', "the number 13"),
+        ("It is 12:30 UTC.", "2026-11-15 12:30:01 UTC", None),
+        ("The total is 1,250.50.", '{"total": 1250.5}', None),
+        ("There are 2 orders.", '[{"id":"x"},{"id":"y"}]', None),
+        ("1. x\n2. y", '["x","y"]', None),
+        ("It is done.", ERROR, "a failure told as a success"),
+        ("It did not work: the disk is full.", ERROR, None),
+        ("<tool_response>12</tool_response>", "12", "a tag"),
+        ("  ", "12", "empty"),
+    ],
+)
+def test_find_problem(answer: str, result: str, problem: str | None) -> None:
+    assert find_problem(answer, [result], []) == problem
+
+
+def test_numbers_of_the_question_are_known() -> None:
+    assert find_problem("For 4 people: booked.", ["booked"], ["Book a table for 4"]) is None
+    assert list_unknown_numbers("4 and 5", ["4"]) == ["5"]
+    assert list_unknown_numbers("in 2,019", ["2019"]) == []
+
+
+@pytest.mark.parametrize(
+    ("result", "english", "chinese"),
+    [
+        ("A7 cancelled", "A7 cancelled", "结果：A7 cancelled"),
+        ('{"stock": 12, "open": true}', "stock: 12\nopen: yes", "结果：stock: 12\nopen: yes"),
+        ('[{"a": 1}, {"a": null}]', "- a: 1\n- a: –", "结果：- a: 1\n- a: –"),
+        (ERROR, "That did not work: The disk is full.", "没有成功：The disk is full."),
+        (DENIED, "All right, nothing was done.", "好的，没有执行。"),
+    ],
+)
+def test_format_results(result: str, english: str, chinese: str) -> None:
+    assert format_results([result], "en") == english
+    assert format_results([result], "zh") == chinese
+
+
+def test_what_is_left_out_is_said() -> None:
+    assert format_results([json.dumps(list(range(40)))], "en").endswith("- 11\n… and 28 more")
+
+
+def test_only_results_after_the_last_question_count() -> None:
+    messages = [
+        text_message("user", "a"),
+        text_message("tool", "old", call_id="1"),
+        text_message("user", "b"),
+        text_message("tool", "new", call_id="2"),
+    ]
+    assert list_results(messages) == ["new"]
