@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rightseat.middleware.hooks import Hooks
     from rightseat.runtime.answer import Answer
     from rightseat.server.app import asgi
+    from rightseat.plugins.sql.table_query import table_query
+    from rightseat.tools.builtin.calculate import calculate
     from rightseat.tools.function import tool
     from rightseat.types.agents import Layer, Responder
     from rightseat.types.chunks import (
@@ -40,7 +42,9 @@ _NAMES_BY_MODULE = {
     "engine.loop": "Assistant",
     "errors": "RightseatError",
     "middleware.hooks": "Hooks",
+    "plugins.sql.table_query": "table_query",
     "server.app": "asgi",
+    "tools.builtin.calculate": "calculate",
     "tools.function": "tool",
     "types.agents": "Layer Responder",
     "types.chunks": "FinishChunk ModelChunk ProviderDataChunk ReasoningChunk RefusalChunk TextChunk ToolCallArgs"
@@ -86,6 +90,8 @@ __all__ = [
     "Usage",
     "UsageChunk",
     "asgi",
+    "calculate",
+    "table_query",
     "text_message",
     "tool",
 ]

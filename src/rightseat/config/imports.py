@@ -11,6 +11,12 @@ from rightseat.config.secret import mask
 from rightseat.errors import ConfigError
 from rightseat.types.text import closest_match
 
+# Tools that every assistant may have, by their names in `tools`.
+BUILTIN_TOOLS = {
+    "calculate": "rightseat.tools.builtin.calculate:calculate",
+    "table_query": "rightseat.plugins.sql.table_query:table_query",
+}
+
 
 def import_object(target: str) -> Any:
     """Return the object at `module:attribute`. The working folder is importable, as for `python -m`."""

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from rightseat.config.guardrails import check_guard, check_guard_references
+from rightseat.config.imports import BUILTIN_TOOLS
 from rightseat.config.problems import (
     ConfigProblems,
     Key,
@@ -222,10 +223,18 @@ def _check_assistant(
     _check_model_names(assistant.models if assistant else (), (*key, "models"), models, problems)
     tools = table.get("tools")
     for tool in tools if isinstance(tools, list) else ():
-        if isinstance(tool, str):
-            problems.check_target((*key, "tools"), tool)
+        if isinstance(tool, str) and tool not in BUILTIN_TOOLS:
+            _check_tool_name(tool, (*key, "tools"), problems)
     system = _read_system_prompt(table, key, folder, problems)
     return msgspec.structs.replace(assistant, system=system) if assistant else None
+
+
+def _check_tool_name(name: str, key: Key, problems: ConfigProblems) -> None:
+    if ":" in name:
+        problems.check_target(key, name)
+        return
+    otherwise = f"Built in are {' and '.join(BUILTIN_TOOLS)}."
+    problems.add_unknown_name(key, f"{name!r} is not of the form module:attribute.", name, BUILTIN_TOOLS, otherwise)
 
 
 def _check_model_names(names: Iterable[str], key: Key, models: dict[str, Any], problems: ConfigProblems) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from rightseat.config.imports import import_object
+from rightseat.config.imports import BUILTIN_TOOLS, import_object
 from rightseat.config.settings import AssistantSettings, Config, LimitSettings, OwnerLimits
 from rightseat.engine.loop import Assistant
 from rightseat.errors import ConfigError
@@ -181,8 +181,8 @@ def _make_assistant(name: str, settings: AssistantSettings, model: str, models: 
 
 
 def _load_tools(target: str) -> Iterator[Tool]:
-    """Yield the tools at `module:attribute`: a tool, a function, or a list of them."""
-    loaded: Any = import_object(target)
+    """Yield the tools at `module:attribute` (a tool, a function, or a list of them), or the built-in one of this name."""
+    loaded: Any = import_object(BUILTIN_TOOLS.get(target, target))
     for thing in loaded if isinstance(loaded, (list, tuple)) else (loaded,):
         if not isinstance(thing, Tool) and not callable(thing):
             raise ConfigError(f"{target} is a {type(thing).__name__}, not a function or a tool.")

@@ -1,0 +1,132 @@
+"""`table_query`: the built-in tool that runs one SELECT over a table in the conversation.
+
+The table is loaded into an SQLite database in memory, which holds nothing else and is closed after the query. The
+query passes the guard where sqlglot is installed (`rightseat[sql]`); SQLite's own authorizer, which allows only reads,
+applies always.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from rightseat.tools.builtin.expression import format_float
+from rightseat.tools.builtin.table_text import TableUnreadable, TypedColumn, infer_columns, read_table
+from rightseat.tools.function import tool
+from rightseat.types.tools import Result, ToolContext, error_result
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from rightseat.plugins.sql.query import Rows
+
+TABLE_NAME = "t"
+MAX_ROWS = 200
+MAX_RESULT_BYTES = 256 << 10
+MAX_SECONDS = 3.0
+RESULT_TOKENS = 1500
+MAX_SQL_LENGTH = 4000
+
+
+def query_table(table: str, sql: str) -> Rows:
+    """Return the rows of one SELECT over a table; raises TableUnreadable, QueryRefused or QueryFailed."""
+    import sqlite3
+    from contextlib import closing
+
+    from rightseat.plugins.sql.drivers.sqlite import SQLiteSession
+    from rightseat.plugins.sql.query import QueryFailed, QueryLimits
+
+    columns = infer_columns(read_table(table))
+    limits = QueryLimits(rows=MAX_ROWS, bytes=MAX_RESULT_BYTES, seconds=MAX_SECONDS)
+    if len(sql) > MAX_SQL_LENGTH:
+        raise QueryFailed(f"The query is longer than {MAX_SQL_LENGTH} characters.")
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        load_columns(connection, columns)
+        try:
+            return SQLiteSession(connection, limits).query(check_query(sql, limits.rows))
+        except QueryFailed as error:
+            names = ", ".join(f"{show_name(column.name)} {column.kind}" for column in columns)
+            raise QueryFailed(
+                f"{str(error).rstrip('.')}. Write one SELECT over the table {TABLE_NAME} ({names})."
+            ) from None
+
+
+def check_query(sql: str, rows: int) -> Any:
+    """Return the query as the guard rewrites it; unchanged without sqlglot, where only the authorizer checks it."""
+    from rightseat.plugins.sql.guard import QueryRules, guard_query
+    from rightseat.plugins.sql.query import SqlQuery
+
+    if find_spec("sqlglot") is None:
+        return SqlQuery(sql)
+    return guard_query(sql, QueryRules(dialect="sqlite", tables=(TABLE_NAME,), rows=rows))
+
+
+def load_columns(connection: sqlite3.Connection, columns: list[TypedColumn]) -> None:
+    """Create the table from typed columns, and make the connection read-only."""
+    kinds = {"DATE": "TEXT"}
+    fields = ", ".join(f"{quote_name(column.name)} {kinds.get(column.kind, column.kind)}" for column in columns)
+    connection.execute(f"CREATE TABLE {TABLE_NAME} ({fields})")
+    marks = ", ".join("?" * len(columns))
+    rows = zip(*(column.cells for column in columns), strict=True)
+    connection.executemany(f"INSERT INTO {TABLE_NAME} VALUES ({marks})", rows)
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA query_only = ON")
+
+
+def show_name(name: str) -> str:
+    return name if re.fullmatch(r"[^\W\d]\w*", name) else quote_name(name)
+
+
+def quote_name(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def format_rows(rows: Rows, budget: int) -> str:
+    """Format rows as a Markdown table within a budget of tokens, and say what is left out."""
+    from rightseat.documents.table import RowStyle, fit_table
+
+    class MarkdownStyle(RowStyle):
+        def format_row(self, row: Any) -> str:
+            return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |"
+
+    if not rows.rows:
+        return "No rows match."
+    cells = [[format_result_cell(cell) for cell in row] for row in rows.rows]
+    table = fit_table(list(rows.columns), cells, budget, MarkdownStyle())
+    rule = "|" + "---|" * (table.header.count(" | ") + 1)
+    notes = list(table.notes)
+    if rows.truncated:
+        notes.append(f"Only the first {len(rows.rows)} rows are shown. Add LIMIT, WHERE or a sum to the query.")
+    return "\n".join([table.header, rule, *table.lines, *notes])
+
+
+def format_result_cell(cell: Any) -> str:
+    if isinstance(cell, float):
+        return format_float(cell)
+    return "" if cell is None else str(cell)
+
+
+def run_table_query(table: str, sql: str, ctx: ToolContext) -> Result:
+    """Query a table of the conversation with SQL: sums, averages, counts, maxima, differences, sorting, the latest row.
+    Use it for every computation over a table instead of computing yourself.
+
+    Args:
+        table: The whole table as Markdown, CSV, TSV or a JSON list of objects, with the column names first.
+        sql: One SQLite SELECT over the table named t, such as SELECT fruit, sold FROM t ORDER BY sold DESC LIMIT 1.
+    """
+    from rightseat.plugins.sql.guard import QueryRefused
+    from rightseat.plugins.sql.query import QueryFailed
+
+    budget = min(ctx.budget or RESULT_TOKENS, RESULT_TOKENS)
+    try:
+        return Result(format_rows(query_table(table, sql), budget))
+    except TableUnreadable as error:
+        return error_result("invalid_table", str(error))
+    except (QueryRefused, QueryFailed) as error:
+        return error_result("invalid_query", str(error))
+
+
+table_query = replace(tool(name="table_query")(run_table_query), effect="reads")

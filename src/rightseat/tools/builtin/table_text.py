@@ -1,0 +1,260 @@
+"""Tables in texts: Markdown, CSV, TSV, aligned columns, `name: value` lines and JSON rows, with typed columns."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from rightseat.tools.builtin.dates import split_date
+
+MAX_TEXT = 200_000
+MAX_CELLS = 50_000
+MAX_COLUMNS = 100
+MAX_CELL_LENGTH = 80
+BLANK_CELLS = frozenset(("", "-", "--", "–", "—", "n/a", "na", "null", "none", "nan", "?"))
+_RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*")
+_LINE_RULE = re.compile(r"[-=+_|:\s]{3,}")
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
+_PAIR = re.compile(r"(?P<name>[^:：\d][^:：]{0,50}?)\s*[:：]\s*(?P<value>[^:：]{1,30})")
+_NUMBER = re.compile(
+    r"(?P<open>\()?(?P<sign>[-+−]?)\s*(?P<before>(?:US|HK|NT|R|A|C)?[$€£¥￥₹]|CHF|EUR|USD|GBP|RMB)?\s*(?P<sign2>[-−]?)"
+    r"(?P<digits>\d{1,3}(?:[,\u202f\u00a0 ']\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)\s*(?P<unit>[^\W\d_][^\d,;|]{0,11}|[%‰°€£¥$][CF]?)?"
+    r"(?P<close>\))?"
+)
+_DECIMAL_COMMA = re.compile(r"[-+−]?\d{1,3}(?:\.\d{3})+,\d+|[-+−]?\d+,\d{1,2}")
+_SLASH_DATE = re.compile(r"(\d{1,2})[/.](\d{1,2})[/.](\d{4})")
+
+Cell = str | int | float | None
+
+
+class TableUnreadable(ValueError):
+    """The text holds no table. The message says what is accepted."""
+
+
+class TextTable(Struct, frozen=True):
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    rest: str = ""
+    """The text around the table."""
+
+
+class TypedColumn(Struct, frozen=True):
+    name: str
+    kind: str
+    """`INTEGER`, `REAL`, `DATE` or `TEXT`."""
+    cells: tuple[Cell, ...]
+    unit: str = ""
+
+    @property
+    def is_number(self) -> bool:
+        return self.kind in ("INTEGER", "REAL")
+
+
+def read_table(text: str) -> TextTable:
+    """Return the table of a text; raises TableUnreadable if there is none."""
+    if len(text) > MAX_TEXT:
+        raise TableUnreadable(f"The table is longer than {MAX_TEXT} characters. Send a part of it.")
+    table = find_table(text, whole=True)
+    if table is None:
+        raise TableUnreadable("There is no table in the text. Send Markdown, CSV, TSV or a JSON list of objects.")
+    if len(table.columns) > MAX_COLUMNS or len(table.columns) * len(table.rows) > MAX_CELLS:
+        raise TableUnreadable(f"The table has more than {MAX_COLUMNS} columns or {MAX_CELLS} cells. Send a part of it.")
+    return table
+
+
+def find_table(text: str, *, whole: bool = False) -> TextTable | None:
+    """Return the first table in a text; None if there is none. `whole`: the text is said to be a table, so less proof
+    is needed."""
+    if len(text) > MAX_TEXT:
+        return None
+    if (table := find_json_rows(text)) is not None:
+        return table
+    lines = text.replace("\r\n", "\n").split("\n")
+    for splitter in (split_pipes, split_tabs, split_commas, split_semicolons, split_spaces, split_pair):
+        strict = not whole and splitter not in (split_pipes, split_tabs)
+        if (table := find_block(lines, splitter, strict=strict)) is not None:
+            return table
+    return None
+
+
+def split_pipes(line: str) -> list[str] | None:
+    if line.count("|") < 1 or (_RULE.fullmatch(line) and "-" in line):
+        return None
+    return [cell.strip().strip("*`").replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
+
+
+def split_tabs(line: str) -> list[str] | None:
+    return [cell.strip() for cell in line.split("\t")] if "\t" in line.strip() else None
+
+
+def split_commas(line: str) -> list[str] | None:
+    return split_delimited(line, ",")
+
+
+def split_semicolons(line: str) -> list[str] | None:
+    return split_delimited(line, ";")
+
+
+def split_delimited(line: str, delimiter: str) -> list[str] | None:
+    if delimiter not in line:
+        return None
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))]
+    except (csv.Error, StopIteration):
+        return None
+
+
+def split_spaces(line: str) -> list[str] | None:
+    cells = re.split(r"\s{2,}", line.strip())
+    return cells if len(cells) > 1 else None
+
+
+def split_pair(line: str) -> list[str] | None:
+    match = _PAIR.fullmatch(_BULLET.sub("", line).strip())
+    return [match["name"].strip("* "), match["value"].strip("* ")] if match else None
+
+
+def find_block(lines: Sequence[str], split: Callable[[str], list[str] | None], *, strict: bool) -> TextTable | None:
+    """Return the table of the first run of lines that split into the same number of cells."""
+    is_pair = split is split_pair
+    for start, end, rows in iter_blocks(lines, split):
+        header, body = (["item", "value"], rows) if is_pair else (rows[0], rows[1:])
+        if not body or len(header) < 2 or (is_pair and len(body) < 2):
+            continue
+        if strict and not looks_like_table(header, body, is_pair):
+            continue
+        rest = "\n".join((*lines[:start], *lines[end:])).strip()
+        return TextTable(name_columns(header), tuple(map(tuple, body)), rest)
+    return None
+
+
+def iter_blocks(
+    lines: Sequence[str], split: Callable[[str], list[str] | None]
+) -> Iterator[tuple[int, int, list[list[str]]]]:
+    """Yield start, end and cells of each run of two or more lines with the same number of cells."""
+    rows: list[list[str]] = []
+    start = 0
+    for number, line in enumerate([*lines, ""]):
+        cells = split(line)
+        if cells is None and rows and _LINE_RULE.fullmatch(line.strip()):
+            continue
+        if cells is not None and rows and len(cells) != len(rows[0]) and split is split_pipes:
+            cells = (cells + [""] * len(rows[0]))[: len(rows[0])]
+        if cells is not None and (not rows or len(cells) == len(rows[0])):
+            start = start if rows else number
+            rows.append(cells)
+            continue
+        if len(rows) > 1:
+            yield start, number, rows
+        rows = [cells] if cells is not None else []
+        start = number
+
+
+def looks_like_table(header: Sequence[str], body: Sequence[Sequence[str]], is_pair: bool) -> bool:
+    """Whether short cells and a column of numbers or dates make it a table and no prose."""
+    if max(len(cell) for row in (header, *body) for cell in row) > MAX_CELL_LENGTH or len(body) < 2:
+        return False
+    if not is_pair and any(read_number(cell) is not None for cell in header[:1]):
+        return False
+    return any(infer_column("", [row[at] for row in body]).kind != "TEXT" for at in range(len(header)))
+
+
+def name_columns(header: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of columns: unnamed ones are numbered, and so are repeated ones."""
+    names: list[str] = []
+    for number, cell in enumerate(header, 1):
+        name = base = " ".join(cell.split()) or f"column{number}"
+        repeat = 1
+        while name.lower() in map(str.lower, names):
+            repeat += 1
+            name = f"{base}_{repeat}"
+        names.append(name)
+    return tuple(names)
+
+
+def find_json_rows(text: str) -> TextTable | None:
+    """Return the table of a JSON list of objects or of lists in a text."""
+    start, end = text.find("["), text.rfind("]")
+    if start < 0 or end < start:
+        return None
+    try:
+        rows: Any = msgspec.json.decode(text[start : end + 1])
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if not isinstance(rows, list) or not rows:
+        return None
+    rest = f"{text[:start]}\n{text[end + 1 :]}".strip()
+    if all(isinstance(row, dict) for row in rows):
+        keys = list(dict.fromkeys(str(key) for row in rows for key in row))
+        cells = tuple(tuple(format_cell(row.get(key)) for key in keys) for row in rows)
+        return TextTable(name_columns(keys), cells, rest) if keys else None
+    if len(rows) > 1 and all(isinstance(row, list) and len(row) == len(rows[0]) > 1 for row in rows):
+        body = tuple(tuple(map(format_cell, row)) for row in rows[1:])
+        return TextTable(name_columns(list(map(format_cell, rows[0]))), body, rest)
+    return None
+
+
+def format_cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def read_number(cell: str) -> tuple[float | int, str] | None:
+    """Return number and unit of a cell such as `1,200`, `$3.50`, `17%`, `21 °C`, `(40)`; None if it is none."""
+    match = _NUMBER.fullmatch(cell.strip())
+    if match is None or (match["open"] is None) != (match["close"] is None):
+        return None
+    digits = re.sub(r"[,\u202f\u00a0 ']", "", match["digits"])
+    number: float | int = float(digits) if "." in digits else int(digits[:18])
+    if len(digits) > 18 and "." not in digits:
+        number = float(digits)
+    negative = match["open"] or match["sign"] in ("-", "−") or match["sign2"]
+    return -number if negative else number, (match["before"] or match["unit"] or "").strip()
+
+
+def infer_column(name: str, cells: Sequence[str]) -> TypedColumn:
+    """Return a column with its type: numbers if every cell is one in the same unit, dates if every cell is one."""
+    filled = [cell for cell in cells if cell.strip().lower() not in BLANK_CELLS]
+    if filled and all(_DECIMAL_COMMA.fullmatch(cell.strip()) for cell in filled):
+        cells = [cell.replace(".", "").replace(",", ".") for cell in cells]
+        filled = [cell for cell in cells if cell.strip().lower() not in BLANK_CELLS]
+    numbers = [read_number(cell) for cell in filled]
+    units = {number[1].lower() for number in numbers if number} - {""}
+    # 007 is a code and no number.
+    has_codes = any(re.fullmatch(r"0\d+", cell.strip()) for cell in filled)
+    if filled and None not in numbers and len(units) < 2 and not has_codes:
+        values = tuple(None if cell.strip().lower() in BLANK_CELLS else read_number(cell) for cell in cells)
+        kind = "REAL" if any(value and isinstance(value[0], float) for value in values) else "INTEGER"
+        unit = next((number[1] for number in numbers if number and number[1]), "")
+        return TypedColumn(name, kind, tuple(value and value[0] for value in values), unit)
+    days = read_dates(filled)
+    if filled and days is not None:
+        iso = dict(zip(filled, days, strict=True))
+        return TypedColumn(name, "DATE", tuple(iso.get(cell) for cell in cells))
+    return TypedColumn(name, "TEXT", tuple(None if cell == "" else cell for cell in cells))
+
+
+def read_dates(cells: Sequence[str]) -> list[str] | None:
+    """Return ISO dates of cells that are all dates with a year; None if one is not or the order of day and month is
+    not known."""
+    slashes = [_SLASH_DATE.fullmatch(cell.strip()) for cell in cells]
+    if cells and all(slashes):
+        parts = [(int(match[1]), int(match[2]), int(match[3])) for match in slashes if match]
+        day_first, month_first = any(one > 12 for one, _, _ in parts), any(two > 12 for _, two, _ in parts)
+        if day_first == month_first:
+            return None
+        return [f"{y:04}-{two:02}-{one:02}" if day_first else f"{y:04}-{one:02}-{two:02}" for one, two, y in parts]
+    days = [split_date(cell.strip()) for cell in cells]
+    if any(day is None or not day[0] for day in days):
+        return None
+    return [f"{day[0]:04}-{day[1]:02}-{day[2]:02}" for day in days if day]
+
+
+def infer_columns(table: TextTable) -> list[TypedColumn]:
+    return [infer_column(name, [row[at] for row in table.rows]) for at, name in enumerate(table.columns)]
