@@ -200,6 +200,15 @@ def next_date(month: int, day: int, clock: Clock) -> date:
     raise CalculationError(f"There is no day {day} in month {month}.")
 
 
+def last_date(month: int, day: int, clock: Clock) -> date:
+    """Return the last date with this month and day; today counts."""
+    end = today(clock=clock)
+    for year in range(end.year, end.year - 9, -1):
+        if day <= calendar.monthrange(year, month)[1] and date(year, month, day) <= end:
+            return date(year, month, day)
+    raise CalculationError(f"There is no day {day} in month {month}.")
+
+
 def find_weekday(name: str) -> int:
     key = name.strip().lower()
     if key not in WEEKDAYS:
@@ -220,22 +229,26 @@ def last_weekday(name: str, clock: Clock) -> date:
 
 
 def next_holiday(name: str, clock: Clock) -> date:
-    """Return the next date of a holiday; raises CalculationError for an unknown one."""
+    """Return the next date of a holiday; today counts."""
     start = today(clock=clock)
+    this_year = find_holiday(name, start.year)
+    return this_year if this_year >= start else find_holiday(name, start.year + 1)
+
+
+def find_holiday(name: str, year: int) -> date:
+    """Return the date of a holiday in a year; raises CalculationError for one that is not known."""
     key = " ".join(name.lower().split())
     if key in FIXED_HOLIDAYS:
-        return next_date(*FIXED_HOLIDAYS[key], clock)
-    if key in LUNAR_HOLIDAYS:
-        days = [date.fromisoformat(text) for text in LUNAR_HOLIDAYS[key].split()]
-        later = [day for day in days if day >= start]
-        if later and start >= days[0].replace(month=1, day=1):
-            return later[0]
-        raise CalculationError(f"The date of {key} in this year is not known here.")
+        return date(year, *FIXED_HOLIDAYS[key])
     if key in ("easter", "thanksgiving"):
-        find = find_easter if key == "easter" else find_thanksgiving
-        return next(day for day in map(find, (start.year, start.year + 1)) if day >= start)
-    known = ", ".join((*FIXED_HOLIDAYS, *LUNAR_HOLIDAYS, "easter", "thanksgiving"))
-    raise CalculationError(f"The holiday {name[:40]!r} is not known. There are: {known}.")
+        return find_easter(year) if key == "easter" else find_thanksgiving(year)
+    if key not in LUNAR_HOLIDAYS:
+        known = ", ".join((*FIXED_HOLIDAYS, *LUNAR_HOLIDAYS, "easter", "thanksgiving"))
+        raise CalculationError(f"The holiday {name[:40]!r} is not known. There are: {known}.")
+    for text in LUNAR_HOLIDAYS[key].split():
+        if text.startswith(f"{year:04}-"):
+            return date.fromisoformat(text)
+    raise CalculationError(f"The date of {key} in {year} is not known here.")
 
 
 def find_easter(year: int) -> date:

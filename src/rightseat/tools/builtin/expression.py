@@ -31,7 +31,7 @@ PRECISION = 120
 SHOWN_DIGITS = 60
 SHOWN_DECIMALS = 10
 
-_SPELLINGS = str.maketrans(
+SPELLINGS = str.maketrans(
     {
         "×": "*", "✕": "*", "✖": "*", "·": "*", "⋅": "*", "∙": "*", "÷": "/", "∕": "/", "⁄": "/",
         "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "²": "^2", "³": "^3", "≤": "<=", "≥": ">=", "≠": "!=",
@@ -59,6 +59,10 @@ class CalculationError(ValueError):
     """The expression cannot be computed. The text says why and what to write."""
 
 
+class UndefinedResult(CalculationError):
+    """The expression is well formed, but has no result or one that is too large."""
+
+
 class Percent(NamedTuple):
     """Share written with a percent sign: `240 + 17%` adds 17% of 240."""
 
@@ -82,7 +86,7 @@ def normalize_expression(text: str) -> str:
     """Return the expression with ASCII digits and operators, without currency signs and a final `= ?`."""
     for sign, decimal in _VULGAR_FRACTIONS.items():
         text = re.sub(rf"(\d?){sign}", lambda match, decimal=decimal: (match[1] or "0") + decimal, text)  # type: ignore[misc]
-    text = unicodedata.normalize("NFKC", text.translate(_SPELLINGS)).translate(_SPELLINGS)
+    text = unicodedata.normalize("NFKC", text.translate(SPELLINGS)).translate(SPELLINGS)
     return re.sub(r"(?:\s*=)?[\s?.。]*$", "", _CURRENCY.sub("", text)).strip()
 
 
@@ -129,9 +133,9 @@ def compute(text: str, clock: Clock = utc_now) -> Value:
         try:
             value = to_value(ExpressionParser(tokens, clock).parse())
         except (DivisionByZero, ZeroDivisionError):
-            raise CalculationError("Division by zero.") from None
+            raise UndefinedResult("Division by zero.") from None
         except (DecimalException, OverflowError):
-            raise CalculationError("The result is too large or not a real number.") from None
+            raise UndefinedResult("The result is too large or not a real number.") from None
         if isinstance(value, Decimal):
             return +value if not context.flags[Inexact] else round_inexact(value)
         return value
@@ -281,7 +285,7 @@ class ExpressionParser:
             return base
         exponent = to_number(self.parse_signed())
         if abs(exponent) > MAX_EXPONENT:
-            raise CalculationError(f"The exponent is larger than {MAX_EXPONENT}.")
+            raise UndefinedResult(f"The exponent is larger than {MAX_EXPONENT}.")
         return to_number(base) ** exponent
 
     def parse_postfix(self) -> Value | Percent:

@@ -14,6 +14,7 @@ from rightseat.tools.builtin import dates
 from rightseat.tools.builtin.expression import (
     CalculationError,
     Clock,
+    UndefinedResult,
     Value,
     format_value,
     move_date,
@@ -135,7 +136,7 @@ def natural_logarithm(value: Value) -> Decimal:
 def square_root(value: Value) -> Decimal:
     number = to_number(value)
     if number < 0:
-        raise CalculationError("A negative number has no real square root.")
+        raise UndefinedResult("A negative number has no real square root.")
     return number.sqrt()
 
 
@@ -247,9 +248,11 @@ DATED: dict[str, Callable[..., Value]] = {
     "week": lambda day, clock: Decimal(dates.to_date(day, clock).isocalendar().week),
     "day_of_year": lambda day, clock: Decimal(dates.to_date(day, clock).timetuple().tm_yday),
     "next_date": lambda month, day, clock: dates.next_date(to_integer(month, 1, 12), to_integer(day, 1, 31), clock),
+    "last_date": lambda month, day, clock: dates.last_date(to_integer(month, 1, 12), to_integer(day, 1, 31), clock),
     "next_weekday": lambda name, clock: dates.next_weekday(str(name), clock),
     "last_weekday": lambda name, clock: dates.last_weekday(str(name), clock),
     "next_holiday": lambda name, clock: dates.next_holiday(str(name), clock),
+    "holiday": lambda name, year, clock: dates.find_holiday(str(name), to_integer(year, 1, 9998)),
     "age": lambda born, clock: Decimal(dates.count_years(dates.to_date(born, clock), dates.today(clock=clock))),
 }  # fmt: skip
 SYNONYMS = {
