@@ -1,0 +1,409 @@
+"""Recognizer of questions about a table in the message: arguments for `table_query`, in English or Chinese.
+
+The operation, the column and the rows are found by the words of the question. Where one of them is not certain, nothing
+is returned: a wrong figure is worse than none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from rightseat.tools.builtin.dates import MONTHS
+from rightseat.tools.builtin.numerals import CHINESE_DIGITS
+from rightseat.tools.builtin.table_text import TextTable, TypedColumn, find_table, infer_columns
+from rightseat.tools.builtin.table_words import (
+    GENERIC_NAMES,
+    ID_NAMES,
+    OPERATIONS,
+    PLAIN_STEMS,
+    TOTAL_CELLS,
+    UNSURE,
+    find_families,
+    has_han,
+    mentions_name,
+    split_stems,
+)
+
+MAX_ASK = 240
+MAX_ROWS = 500
+_SENTENCE = re.compile(r"[^.!?。？！\n]*(?:\.(?=\d)[^.!?。？！\n]*)*[.!?。？！\n]?")
+_TOP = re.compile(
+    r"\btop (\d+|two|three|five|ten)\b|\b(two|three|four|five|\d+) (?:\w+ )?(?=\w*est\b|best|most|least)|前(\d+|[一二两三四五六七八九十])[名个大位]?"
+)
+_WORD_NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5, "ten": 10, "十": 10} | CHINESE_DIGITS
+_LIMIT = re.compile(
+    r"(?:(?P<more>more than|over|above|greater than|higher than|at least|exceed(?:s|ing)?|超过|大于|高于|多于|不少于)|"
+    r"(?P<less>less than|under|below|lower than|fewer than|at most|低于|小于|少于|不到|不超过))\s*[$€£¥]?"
+    r"(?P<n>\d[\d,]*(?:\.\d+)?)"
+)
+
+
+class TableQuestion(Struct, frozen=True):
+    """Question about a table, with what its words name."""
+
+    ask: str
+    columns: list[TypedColumn]
+    label: TypedColumn
+    value: TypedColumn | None
+    """The column of numbers that the question is about; None if that is not certain."""
+    mentions: list[tuple[TypedColumn, str]]
+    """Text cells that the question names, in its order."""
+
+
+def match_table_question(question: str) -> dict[str, str] | None:
+    """Return the arguments for `table_query` if the message is a table and a question that it answers; else None."""
+    table = find_table(question)
+    if table is None or not 1 <= len(table.rows) <= MAX_ROWS:
+        return None
+    table = drop_totals(table)
+    ask = find_ask(table.rest)
+    if not ask or UNSURE.search(ask):
+        return None
+    parsed = parse_question(ask, infer_columns(table))
+    operation = find_operation(parsed)
+    sql = QUERIES[operation](parsed) if operation else None
+    return {"table": format_table(table), "sql": sql} if sql else None
+
+
+def drop_totals(table: TextTable) -> TextTable:
+    """Return the table without its rows of totals, which would be counted twice."""
+    rows = tuple(row for row in table.rows if not any(TOTAL_CELLS.fullmatch(cell.lower()) for cell in row))
+    return TextTable(table.columns, rows or table.rows, table.rest)
+
+
+def find_ask(rest: str) -> str:
+    """Return the sentence that asks; empty if there is none or more than one."""
+    sentences = [match.strip() for match in _SENTENCE.findall(rest) if match.strip(" :：\n-`")]
+    asking = [sentence for sentence in sentences if sentence[-1] in "?？"]
+    chosen = asking or (sentences if len(sentences) == 1 else [])
+    if len(chosen) != 1:
+        # Without a question mark the last line asks, if what is before it only announces the table.
+        others = sentences[:-1]
+        if asking or not sentences or not all(sentence[-1] in ":：.。" and len(sentence) < 120 for sentence in others):
+            return ""
+        chosen = sentences[-1:]
+    return chosen[0].lower() if len(chosen[0]) <= MAX_ASK else ""
+
+
+def parse_question(ask: str, columns: list[TypedColumn]) -> TableQuestion:
+    label = find_label(columns)
+    texts = [column for column in columns if column.kind in ("TEXT", "DATE") or column is label]
+    found: list[tuple[int, TypedColumn, str]] = []
+    for column in texts:
+        for cell in dict.fromkeys(str(cell) for cell in column.cells if cell is not None):
+            at = mentions_name(ask, cell)
+            if at >= 0:
+                found.append((at, column, cell))
+    # `apple pie` names one row, although there is a row `apple` too.
+    longest = [
+        one
+        for one in found
+        if not any(one[2].lower() in two[2].lower() and one is not two and one[2] != two[2] for two in found)
+    ]
+    mentions = [(column, cell) for _, column, cell in sorted(longest, key=lambda item: item[0])]
+    return TableQuestion(ask, columns, label, find_value(ask, columns, label), mentions)
+
+
+def find_label(columns: Sequence[TypedColumn]) -> TypedColumn:
+    """Return the column that names the rows: the first text, else the first date, else the first column."""
+    for kind in ("TEXT", "DATE"):
+        for column in columns:
+            if column.kind == kind and len(set(column.cells)) > len(column.cells) // 2:
+                return column
+    return next((column for column in columns if column.kind == "TEXT"), columns[0])
+
+
+def find_value(ask: str, columns: Sequence[TypedColumn], label: TypedColumn) -> TypedColumn | None:
+    """Return the column of numbers that the question is about; None if that is not certain."""
+    numbers = [column for column in columns if column.is_number and column is not label]
+    useful = [column for column in numbers if not ID_NAMES.fullmatch(column.name.lower())] or numbers
+    if not useful:
+        return None
+    families = find_families(ask)
+    scores = [score_column(ask, families, column) for column in useful]
+    best = max(scores)
+    if best > 0:
+        return useful[scores.index(best)] if scores.count(best) == 1 else None
+    is_only = len(useful) == 1 and (useful[0].name.lower() in GENERIC_NAMES or is_plain(ask, columns))
+    return useful[0] if is_only and (not families or useful[0].name.lower() in GENERIC_NAMES) else None
+
+
+def is_plain(ask: str, columns: Sequence[TypedColumn]) -> bool:
+    """Whether the question has no English word that neither the table nor the operations explain."""
+    known = frozenset().union(*(split_stems(column.name) for column in columns)) | PLAIN_STEMS
+    cells = " ".join(str(cell) for column in columns if column.kind == "TEXT" for cell in column.cells)
+    return not split_stems(ask) - known - split_stems(cells)
+
+
+def score_column(ask: str, families: frozenset[str], column: TypedColumn) -> int:
+    name = column.name.lower()
+    shared = split_stems(name) & split_stems(ask)
+    direct = 3 * len(shared) + (4 if has_han(name) and name in ask else 0)
+    related = 2 * len(families & find_families(f"{name} {column.unit.lower()}"))
+    return direct + related
+
+
+def find_operation(question: TableQuestion) -> str | None:
+    """Return the one operation that the words ask for; None if there is none or more than one."""
+    ask = question.ask
+    if OPERATIONS["difference"].search(ask) and len(question.mentions) == 2:
+        return "difference"
+    if _LIMIT.search(ask):
+        return "limit"
+    for name in ("latest", "earliest"):
+        if OPERATIONS[name].search(ask) and find_time_order(question.columns) is not None:
+            return name
+    found = [name for name in ("max", "min", "average", "sum", "sort") if OPERATIONS[name].search(ask)]
+    if len(found) == 1:
+        return found[0]
+    if found in (["max", "sort"], ["min", "sort"]) and OPERATIONS["sort"].search(ask):
+        return "sort"
+    if found:
+        return None
+    if OPERATIONS["count"].search(ask) and asks_for_rows(question):
+        return "count"
+    if len(question.mentions) == 1 and OPERATIONS["lookup"].search(ask):
+        return "lookup"
+    return "sum" if asks_for_amount(question) else None
+
+
+def asks_for_amount(question: TableQuestion) -> bool:
+    """Whether `how many fruits were sold` asks for the sum of a column, and for nothing that the table lacks."""
+    if question.mentions or question.value is None or not OPERATIONS["amount"].search(question.ask):
+        return False
+    return bool(find_families(question.ask)) and is_plain(question.ask, question.columns)
+
+
+def asks_for_rows(question: TableQuestion) -> bool:
+    """Whether `how many` counts rows, and not what a column of numbers holds."""
+    if question.mentions:
+        return False
+    if re.search(r"\b(?:rows?|entries|records?|lines?|items?)\b|多少行|几行|多少条|几条|多少项|几项", question.ask):
+        return True
+    name = question.label.name.lower()
+    names_label = name in question.ask if has_han(name) else bool(split_stems(name) & split_stems(question.ask))
+    counted = [column for column in question.columns if column.is_number]
+    return names_label and not any(
+        find_families(question.ask) & find_families(column.name.lower()) for column in counted
+    )
+
+
+def quote(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def literal(text: str) -> str:
+    doubled = text.replace("'", "''")
+    return f"'{doubled}'"
+
+
+def write_filter(question: TableQuestion, *, other_than: TypedColumn | None = None) -> str | None:
+    """Return the condition of the named cells, one for each column; None if the names contradict it."""
+    columns = [column for column, _ in question.mentions]
+    if len({column.name for column in columns}) != len(columns) or (other_than is not None and other_than in columns):
+        return None
+    return " AND ".join(f"{quote(column.name)} = {literal(cell)}" for column, cell in question.mentions)
+
+
+def query_extreme(function: str) -> Callable[[TableQuestion], str | None]:
+    """Make the query for the rows with the highest or lowest number."""
+
+    def write(question: TableQuestion) -> str | None:
+        value, label = question.value, question.label
+        if value is None:
+            return None
+        if match := _TOP.search(question.ask):
+            text = match[1] or match[2] or match[3]
+            count = _WORD_NUMBERS.get(text) or int(text)
+            return query_sorted(question, "DESC" if function == "MAX" else "ASC", count)
+        condition = write_filter(question, other_than=label)
+        if condition is None:
+            return None
+        where = f" WHERE {condition}" if condition else ""
+        both = f"{condition} AND " if condition else ""
+        column = quote(value.name)
+        return f"SELECT {quote(label.name)}, {column} FROM t WHERE {both}{column} = (SELECT {function}({column}) FROM t{where})"
+
+    return write
+
+
+def query_sorted(question: TableQuestion, order: str, count: int = 0) -> str | None:
+    if question.value is None or question.mentions:
+        return None
+    column = quote(question.value.name)
+    limit = f" LIMIT {count}" if count else ""
+    return f"SELECT {quote(question.label.name)}, {column} FROM t ORDER BY {column} {order}{limit}"
+
+
+def query_sort(question: TableQuestion) -> str | None:
+    rising = re.search(
+        r"ascending|lowest to highest|smallest to largest|low to high|cheapest first|升序|从低到高|从小到大|从少到多",
+        question.ask,
+    )
+    return query_sorted(question, "ASC" if rising else "DESC")
+
+
+def query_aggregate(function: str, english: str, chinese: str) -> Callable[[TableQuestion], str | None]:
+    """Make the query for a sum or an average, of all rows, of the named ones or for each group."""
+
+    def write(question: TableQuestion) -> str | None:
+        if question.value is None:
+            return None
+        name = question.value.name
+        title = f"{name}{chinese}" if has_han(question.ask) else f"{english} {name}"
+        columns = {column.name for column, _ in question.mentions}
+        if len(question.mentions) > 1 and len(columns) == 1:
+            # `the total of apples and pears`
+            cells = ", ".join(literal(cell) for _, cell in question.mentions)
+            condition: str | None = f"{quote(next(iter(columns)))} IN ({cells})"
+        else:
+            condition = write_filter(question)
+        if condition is None:
+            return None
+        where = f" WHERE {condition}" if condition else ""
+        group = find_group(question)
+        if group:
+            column = quote(group.name)
+            return f"SELECT {column}, {function}({quote(name)}) AS {quote(title)} FROM t{where} GROUP BY {column}"
+        return f"SELECT {function}({quote(name)}) AS {quote(title)} FROM t{where}"
+
+    return write
+
+
+def find_group(question: TableQuestion) -> TypedColumn | None:
+    """Return the text column of `per region`, `by region`, `for each region` or 每个地区."""
+    match = re.search(
+        r"\b(?:per|by|for each|for every|each|of each|in each) (\w+)|每个?(\w+?)的|各个?(\w+?)的", question.ask
+    )
+    if not match:
+        return None
+    word = next(filter(None, match.groups()))
+    for column in question.columns:
+        name = column.name.lower()
+        if column.kind == "TEXT" and (name == word or split_stems(name) & split_stems(word)):
+            return column
+    return None
+
+
+def query_count(question: TableQuestion) -> str:
+    return f"SELECT COUNT(*) AS {quote('数量' if has_han(question.ask) else 'count')} FROM t"
+
+
+def query_limit(question: TableQuestion) -> str | None:
+    """Return the query for the rows above or below a number, or for their count."""
+    match = _LIMIT.search(question.ask)
+    value = question.value
+    others = [
+        name for name in ("max", "min", "sum", "average") if OPERATIONS[name].search(_LIMIT.sub("", question.ask))
+    ]
+    if match is None or value is None or question.mentions or others or len(_LIMIT.findall(question.ask)) > 1:
+        return None
+    column = quote(value.name)
+    inclusive = "=" if re.match(r"at |不少于|不超过", match[0]) else ""
+    condition = f"{column} {'>' if match['more'] else '<'}{inclusive} {match['n'].replace(',', '')}"
+    if re.search(r"how many|多少|几个", question.ask):
+        return f"SELECT COUNT(*) AS {quote('数量' if has_han(question.ask) else 'count')} FROM t WHERE {condition}"
+    return f"SELECT {quote(question.label.name)}, {column} FROM t WHERE {condition}"
+
+
+def query_difference(question: TableQuestion) -> str | None:
+    """Return the query for the difference of two named rows; positive as the question says it."""
+    (first_column, first), (second_column, second) = question.mentions
+    value = question.value
+    if value is None or first_column is not second_column or first_column.cells.count(first) != 1:
+        return None
+    if first_column.cells.count(second) != 1:
+        return None
+    key, column = quote(first_column.name), quote(value.name)
+    cells = [f"(SELECT {column} FROM t WHERE {key} = {literal(cell)})" for cell in (first, second)]
+    title = quote("相差" if has_han(question.ask) else "difference")
+    if OPERATIONS["apart"].search(question.ask):
+        return f"SELECT ABS({cells[0]} - {cells[1]}) AS {title} FROM t LIMIT 1"
+    if OPERATIONS["below"].search(question.ask.replace("多少", "")):
+        cells.reverse()
+    return f"SELECT {cells[0]} - {cells[1]} AS {title} FROM t LIMIT 1"
+
+
+def query_lookup(question: TableQuestion) -> str | None:
+    [(column, cell)] = question.mentions
+    if question.value is None or column.cells.count(cell) != 1:
+        return None
+    key = quote(column.name)
+    return f"SELECT {key}, {quote(question.value.name)} FROM t WHERE {key} = {literal(cell)}"
+
+
+def find_time_order(columns: Sequence[TypedColumn]) -> tuple[TypedColumn, str] | None:
+    """Return the column of time and the expression that orders it; None if there is none."""
+    for column in columns:
+        key = quote(column.name)
+        cells = [str(cell).lower() for cell in column.cells if cell is not None]
+        if column.kind == "DATE":
+            return column, key
+        if column.kind == "INTEGER" and all(re.fullmatch(r"(?:19|20)\d\d", cell) for cell in cells) and cells:
+            return column, key
+        if cells and all(re.fullmatch(r"\d{4}-\d{2}|(?:\d{4}[- ]?)?q[1-4]", cell) for cell in cells):
+            return column, key
+        months = {cell: MONTHS.get(cell.lower()) or read_chinese_month(cell) for cell in map(str, column.cells)}
+        if cells and all(months.values()):
+            cases = " ".join(f"WHEN {literal(cell)} THEN {number}" for cell, number in months.items())
+            return column, f"CASE {key} {cases} END"
+    return None
+
+
+def read_chinese_month(cell: str) -> int | None:
+    match = re.fullmatch(r"(\d{1,2}|[一二三四五六七八九十]{1,2})月份?", cell)
+    if not match:
+        return None
+    names = ("一", "二", "三", "四", "五", "六", "七", "八", "九", "十", "十一", "十二")
+    return int(match[1]) if match[1].isdigit() else names.index(match[1]) + 1 if match[1] in names else None
+
+
+def query_time(function: str) -> Callable[[TableQuestion], str | None]:
+    """Make the query for the row with the latest or earliest time."""
+
+    def write(question: TableQuestion) -> str | None:
+        time = find_time_order(question.columns)
+        condition = write_filter(question)
+        if time is None or condition is None:
+            return None
+        column, expression = time
+        asked = question.value
+        numbers = [other for other in question.columns if other.is_number and other is not column]
+        if asked is None and numbers and find_families(question.ask):
+            return None
+        shown = [column] + (
+            [asked] if asked and asked is not column else [other for other in question.columns if other is not column]
+        )
+        if question.label is not column and question.label not in shown:
+            shown.insert(1, question.label)
+        names = ", ".join(quote(one.name) for one in shown)
+        where = f" WHERE {condition}" if condition else ""
+        both = f"{condition} AND " if condition else ""
+        return f"SELECT {names} FROM t WHERE {both}{expression} = (SELECT {function}({expression}) FROM t{where})"
+
+    return write
+
+
+def format_table(table: TextTable) -> str:
+    """Return the table as Markdown."""
+    lines = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in (table.columns, *table.rows)]
+    return "\n".join([f"| {lines[0]} |", "|" + "---|" * len(table.columns), *(f"| {line} |" for line in lines[1:])])
+
+
+QUERIES: dict[str, Callable[[TableQuestion], str | None]] = {
+    "max": query_extreme("MAX"),
+    "min": query_extreme("MIN"),
+    "sum": query_aggregate("SUM", "total", "合计"),
+    "average": query_aggregate("AVG", "average", "平均"),
+    "sort": query_sort,
+    "count": query_count,
+    "limit": query_limit,
+    "difference": query_difference,
+    "lookup": query_lookup,
+    "latest": query_time("MAX"),
+    "earliest": query_time("MIN"),
+}
