@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from rightseat.engine.loop import Assistant
     from rightseat.errors import RightseatError
     from rightseat.middleware.hooks import Hooks
+    from rightseat.plugins.sql.table_query import table_query
     from rightseat.runtime.answer import Answer
     from rightseat.server.app import asgi
-    from rightseat.plugins.sql.table_query import table_query
     from rightseat.tools.builtin.calculate import calculate
     from rightseat.tools.function import tool
     from rightseat.types.agents import Layer, Responder

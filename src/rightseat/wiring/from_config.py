@@ -181,7 +181,7 @@ def _make_assistant(name: str, settings: AssistantSettings, model: str, models: 
 
 
 def _load_tools(target: str) -> Iterator[Tool]:
-    """Yield the tools at `module:attribute` (a tool, a function, or a list of them), or the built-in one of this name."""
+    """Yield the tools at `module:attribute` (a tool, a function, a list of them), or the built-in one of this name."""
     loaded: Any = import_object(BUILTIN_TOOLS.get(target, target))
     for thing in loaded if isinstance(loaded, (list, tuple)) else (loaded,):
         if not isinstance(thing, Tool) and not callable(thing):

@@ -108,7 +108,8 @@ tools = ["clock"]
         "FILE:9: auth.jwt: jwks is missing.",
         'FILE:10: models.big: spec is missing. Write for example spec = "openai:gpt-4o", or spec = "local".',
         "FILE:16: assistants.a.rouns: unknown key. Did you mean rounds?",
-        "FILE:17: assistants.a.tools: 'clock' is not of the form module:attribute. Built in are calculate and table_query.",
+        "FILE:17: assistants.a.tools: 'clock' is not of the form module:attribute."
+        " Built in are calculate and table_query.",
     ]
 
 

@@ -1,6 +1,6 @@
 """Questions to databases: the model writes SQL, a guard checks it, a read-only session runs it.
 
 `database` answers questions and runs queries, `guard` allows only listed SELECT syntax, `schema` describes
-the tables to the model, `query` holds queries, limits and rows, `drivers` has a module per database. `table_query` is the
-built-in tool that queries a table of the conversation.
+the tables to the model, `query` holds queries, limits and rows, `drivers` has a module per database.
+`table_query` is the built-in tool that queries a table of the conversation.
 """

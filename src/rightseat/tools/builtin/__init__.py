@@ -4,7 +4,7 @@
 - dates: days, holidays and time zones of expressions. units: conversion of units.
 - table_text: tables in texts, as typed columns. The tool `table_query` is in `plugins/sql/table_query`.
 - numerals: numbers in words, English and Chinese.
-- match_calculation (with match_chinese), match_table (with table_words): arguments for both tools from a person's
-  question, for models that cannot write them.
+- match_calculation, match_dates, match_chinese: arguments for `calculate` from a person's question, for models that
+  cannot write them. match_table, table_words: the same for `table_query`.
 - describe: one sentence for the result of a matched call.
 """

@@ -57,7 +57,7 @@ def describe_moment(match: re.Match[str], expression: str, language: Language) -
     named = re.fullmatch(r'now\("(.+)"\)', expression)
     place = named[1].rpartition("/")[2].replace("_", " ") if named else ""
     if language == "zh":
-        return f"{place or zone} 现在是 {time}，{format_date(day, language)}。"
+        return f"{place or f'{zone} '}现在是 {time}，{format_date(day, language)}。"
     where = f" in {place} ({zone})" if place else f" {zone}"
     return f"It is {time}{where}, {format_date(day, language)}."
 
@@ -95,7 +95,7 @@ def describe_conversion(expression: str, result: str, language: Language) -> str
         return None
     amount, source, target = match.groups()
     return (
-        f"{amount} {source} 是 {result} {target}。" if language == "zh" else f"{amount} {source} is {result} {target}."
+        f"{amount} {source}是 {result} {target}。" if language == "zh" else f"{amount} {source} is {result} {target}."
     )
 
 
@@ -107,17 +107,29 @@ def describe_leap_year(expression: str, result: str, language: Language) -> str 
     return "Yes, it is a leap year." if result == "true" else "No, it is not a leap year."
 
 
+_NAMED_RESULTS = {
+    "avg": "average", "sum": "sum", "median": "median", "product": "product", "stdev": "standard deviation",
+    "gcd": "greatest common divisor", "lcm": "least common multiple", "abs": "difference",
+}  # fmt: skip
+
+
 def describe_number(expression: str, result: str, language: Language) -> str:
     """Return the sentence for a number, with the expression where people write it so."""
-    unit = "%" if expression.endswith(" / 100") or re.search(r"/ -?[\d.]+ \* 100$|^percent_change", expression) else ""
+    unit = "%" if re.search(r"/ -?[\d.]+ \* 100$|^percent_change", expression) else ""
+    function = re.match(r"([a-z_0-9]+)\(", expression)
     if language == "zh":
         return f"结果是 {result}{unit}。"
+    if function and function[1] in _NAMED_RESULTS:
+        return f"The {_NAMED_RESULTS[function[1]]} is {result}."
+    if function and function[1] in ("year", "month", "age", "max", "min"):
+        return f"It is {result}."
     if unit or re.search(r"[a-z_]{3,}\(", expression.replace("factorial(", "").replace("sqrt(", "")):
         return f"The result is {result}{unit}."
-    pretty = re.sub(r"\s*\*\s*", " × ", re.sub(r"\s*/\s*", " ÷ ", expression)).replace("√ ", "√").strip()
-    pretty = re.sub(r"factorial\((\d+)\)", r"\1!", pretty)
-    verb = "is" if re.search(r"\b(?:of|off)\b", pretty) else "="
-    return f"{pretty} {verb} {result}."
+    pretty = re.sub(r"factorial\((\d+)\)", r"\1!", expression).replace("√ ", "√").strip()
+    if re.search(r"\b(?:of|off)\b", pretty):
+        return f"{pretty} is {result}."
+    pretty = re.sub(r"\s*\*\s*", " × ", re.sub(r"\s*/\s*", " ÷ ", pretty))
+    return f"{pretty} = {result}."
 
 
 def describe_table(arguments: Mapping[str, str], result: str, language: Language) -> str:
@@ -134,6 +146,8 @@ def describe_table(arguments: Mapping[str, str], result: str, language: Language
     ]
     if len(header) == 1 and len(rows) == 1:
         value = shown[0][0]
+        if header[0] in ("count", "数量"):
+            return f"共 {value} 个。" if language == "zh" else f"There are {value}."
         return f"{header[0]}是 {value}。" if language == "zh" else f"The {header[0]} is {value}."
     colon, stop = ("：", "。") if language == "zh" else (": ", ".")
     separator = "，" if language == "zh" else ", "
@@ -178,5 +192,6 @@ def add_unit(cell: str, unit: str) -> str:
     if not unit or read_number(cell) is None:
         return cell
     if unit.endswith(_CURRENCIES):
+        cell = f"{cell}0" if re.fullmatch(r"-?\d+\.\d", cell) else cell
         return f"-{unit}{cell[1:]}" if cell.startswith("-") else f"{unit}{cell}"
     return f"{cell}{unit}" if unit[0] in "%‰" else f"{cell} {unit}"

@@ -141,6 +141,17 @@ def compute(text: str, clock: Clock = utc_now) -> Value:
         return value
 
 
+def is_expression(text: str) -> bool:
+    """Whether `calculate` can read the expression; dividing by zero is an answer too."""
+    try:
+        compute(text, lambda: datetime(2024, 1, 1, tzinfo=UTC))
+    except UndefinedResult:
+        return True
+    except CalculationError:
+        return False
+    return True
+
+
 def round_inexact(number: Decimal) -> Decimal:
     """Return the number with as many digits as people read: at least ten significant ones."""
     if not number:

@@ -255,12 +255,28 @@ DATED: dict[str, Callable[..., Value]] = {
     "holiday": lambda name, year, clock: dates.find_holiday(str(name), to_integer(year, 1, 9998)),
     "age": lambda born, clock: Decimal(dates.count_years(dates.to_date(born, clock), dates.today(clock=clock))),
 }  # fmt: skip
-SYNONYMS = {
-    "mean": "avg", "average": "avg", "ceiling": "ceil", "trunc": "int", "choose": "comb", "ncr": "comb", "npr": "perm",
-    "fact": "factorial", "std": "stdev", "maximum": "max", "minimum": "min", "total": "sum", "lg": "log", "root": "sqrt",
-    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "date_diff": "days_between", "datediff": "days_between",
-    "date_add": "add_days", "day_of_week": "weekday", "dayofweek": "weekday", "square_root": "sqrt",
-}  # fmt: skip
+# Each line is a function and other names of it.
+_SYNONYMS = """
+avg mean average
+ceil ceiling
+int trunc
+comb choose ncr
+perm npr
+factorial fact
+stdev std
+max maximum
+min minimum
+sum total
+log lg
+sqrt root square_root
+asin arcsin
+acos arccos
+atan arctan
+days_between date_diff datediff
+add_days date_add
+weekday day_of_week dayofweek
+"""
+SYNONYMS = {name: line.split()[0] for line in _SYNONYMS.strip().splitlines() for name in line.split()[1:]}
 NAMES = sorted({*PLAIN, *SPREAD, *DATED})
 
 

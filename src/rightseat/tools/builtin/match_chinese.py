@@ -7,12 +7,14 @@ import unicodedata
 from collections.abc import Callable
 
 from rightseat.tools.builtin.dates import CHINESE_WEEKDAYS, ZONE_BY_CITY, split_date
-from rightseat.tools.builtin.match_calculation import drop_separators, is_expression, read_days
-from rightseat.tools.builtin.numerals import replace_chinese_numerals
+from rightseat.tools.builtin.expression import is_expression
+from rightseat.tools.builtin.match_dates import read_days
+from rightseat.tools.builtin.numerals import read_names, replace_chinese_numerals
 from rightseat.tools.builtin.units import find_unit
 
 _OPENINGS = re.compile(
-    r"^(?:请问一下|请问|麻烦你?|请你?|你好|您好|帮我|帮忙|给我|替我|你?能不能|你?可以|你?能|我想知道|我想问|告诉我|那么?|"
+    r"^(?:请问一下|请问|麻烦你?|请你?|你好|您好|帮我|帮忙|给我|替我|你?能不能|你?可以|你?能|我想知道|我想问|"
+    r"告诉我|那么?|"
     r"计算一下|计算|算一下|算一算|算算|算|求出|求|一下|[,，:：、!！。\s])+"
 )
 _ENDINGS = re.compile(r"(?:[?？。.!！~\s]|呢|啊|呀|吗|嘛|吧|谢谢)+$")
@@ -48,9 +50,11 @@ _DISCOUNT = {**{char: index for index, char in enumerate("一二三四五六七�
 _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(
     (re.compile(pattern.replace("N", _N).replace("LIST", rf"({_N}(?:(?:[,，、和与及]|以及|\s)+{_N})+)")), sign)
     for pattern, sign in (
-        (r"LIST(?:这几个数|这些数|几个数|三个数|两个数|四个数|五个数)?(?:的|加起来的|加在一起的)?(?:总和|和|总数|合计|之和|加起来|相加|加在一起)",
+        (r"LIST(?:这几个数|这些数|几个数|三个数|两个数|四个数|五个数)?(?:的|加起来的|加在一起的)?(?:总和|和|"
+         r"总数|合计|之和|加起来|相加|加在一起)",
          lambda m: spread("sum", m[1])),
-        (r"LIST(?:这几个数|这些数|几个数|三个数|两个数|四个数|五个数)?的?(?:平均数|平均值|平均|均值)", lambda m: spread("avg", m[1])),
+        (r"LIST(?:这几个数|这些数|几个数|三个数|两个数|四个数|五个数)?的?(?:平均数|平均值|平均|"
+         r"均值)", lambda m: spread("avg", m[1])),
         (r"LIST(?:这几个数|这些数|中)?的?(?:最大值|最大公约数)",
          lambda m: spread("gcd" if "公约" in m[0] else "max", m[1])),
         (r"LIST(?:这几个数|这些数|中)?的?(?:最小值|最小公倍数)",
@@ -59,11 +63,15 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
         (r"(N)[和与跟](N)(?:的|之|相)?(?:差|减|差值|相差)", r"abs(\1 - \2)"),
         (r"(N)比(N)(?:大|多|高)", r"\1 - \2"),
         (r"(N)比(N)(?:小|少|低)", r"\2 - \1"),
-        (r"(N)(?:和|与|跟|、|,|，)(?:还是)?(N)(?:哪个|谁|哪一个|哪个数|那个)(?:数)?(?:更|比较)?大(?:一些|一点)?", r"max(\1, \2)"),
-        (r"(N)(?:和|与|跟|、|,|，)(?:还是)?(N)(?:哪个|谁|哪一个|哪个数|那个)(?:数)?(?:更|比较)?小(?:一些|一点)?", r"min(\1, \2)"),
-        (r"(?:把|将)?(N)(?:元|块钱?|个\w{0,3}|颗\w{0,2})?(?:平均|平)?分(?:给|成|配给|摊给)?(N)(?:个?人|份|个\w{0,3}|组)(?:,|，|\s)*(?:每个?人|每份|每组)?(?:分|得|拿|应?付|能分到?|分到)?",
+        (r"(N)(?:和|与|跟|、|,|，)(?:还是)?(N)(?:哪个|谁|哪一个|哪个数|那个)(?:数)?(?:更|比较)?大(?:一些|"
+         r"一点)?", r"max(\1, \2)"),
+        (r"(N)(?:和|与|跟|、|,|，)(?:还是)?(N)(?:哪个|谁|哪一个|哪个数|那个)(?:数)?(?:更|比较)?小(?:一些|"
+         r"一点)?", r"min(\1, \2)"),
+        (r"(?:把|将)?(N)(?:元|块钱?|个\w{0,3}|颗\w{0,2})?(?:平均|平)?分(?:给|成|配给|摊给)?(N)(?:个?人|份|"
+         r"个\w{0,3}|组)(?:,|，|\s)*(?:每个?人|每份|每组)?(?:分|得|拿|应?付|能分到?|分到)?",
          r"\1 / \2"),
-        (r"(N)(?:元|块钱?)?(?:,|，)?(?:由)?(N)个?人(?:平分|平摊|AA|均分|分摊)(?:,|，)?(?:每个?人)?(?:付|出|分|得|要付)?", r"\1 / \2"),
+        (r"(N)(?:元|块钱?)?(?:,|，)?(?:由)?(N)个?人(?:平分|平摊|AA|均分|分摊)(?:,|，)?(?:每个?人)?(?:付|出|分|"
+         r"得|要付)?", r"\1 / \2"),
         (r"(N)占(N)的(?:pct|ratio)", r"\1 / \2 * 100"),
         (r"(N)是(N)的(?:pct|ratio)", r"\1 / \2 * 100"),
         (r"(N)是(N)的(?=倍)", r"\1 / \2"),
@@ -90,10 +98,10 @@ def spread(name: str, numbers: str) -> str:
 
 def match_amounts(core: str) -> str | None:
     """Return the expression of a unit conversion, a phrase or plain arithmetic."""
-    if re.search(r"\d,\d", core):
-        core = drop_separators(core)
+    core = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", core)
     if match := re.fullmatch(
-        rf"({_N})(?:元|块钱?)?(?:的\w{{1,4}})?打([一二三四五六七八九]|\d(?:\.\d)?)([一二三四五六七八九五])?折(?:后|以后|之后)?(?:{_HOW_MUCH})?",
+        rf"({_N})(?:元|块钱?)?(?:的\w{{1,4}})?打([一二三四五六七八九]|"
+        rf"\d(?:\.\d)?)([一二三四五六七八九五])?折(?:后|以后|之后)?(?:{_HOW_MUCH})?",
         core,
     ):
         rate = f"{_DISCOUNT.get(match[2], match[2])}{_DISCOUNT[match[3]] if match[3] else ''}"
@@ -125,8 +133,10 @@ def match_arithmetic(asked: str) -> str | None:
 _CONVERSIONS = tuple(
     re.compile(pattern)
     for pattern in (
-        rf"(?P<n>{_N})个?(?P<from>[^\d多几等是有]{{1,6}})(?:是|等于|有|合|换算成|转换成|转成|相当于|大约是|约等于)+(?:多少|几)个?(?P<to>\D{{1,5}})",
-        rf"(?:把|将)?(?P<n>{_N})个?(?P<from>\D{{1,6}}?)(?:换算|转换|转|换|折合)(?:成|为|到)?(?:多少|几)?个?(?P<to>\D{{1,5}})",
+        rf"(?P<n>{_N})个?(?P<from>[^\d多几等是有]{{1,6}})(?:是|等于|有|合|换算成|转换成|转成|相当于|大约是|"
+        rf"约等于)+(?:多少|几)个?(?P<to>\D{{1,5}})",
+        rf"(?:把|将)?(?P<n>{_N})个?(?P<from>\D{{1,6}}?)(?:换算|转换|转|换|折合)(?:成|为|到)?(?:多少|"
+        rf"几)?个?(?P<to>\D{{1,5}})",
     )
 )
 
@@ -141,7 +151,8 @@ def match_units(core: str) -> str | None:
 
 _CLOCK = r"(?:现在|目前|当前|此刻|这会儿)"
 _TIME = re.compile(
-    rf"{_CLOCK}?(?:的)?(?P<city>[^\d现在目前当]{{2,7}}?)?(?:的)?{_CLOCK}?(?:的)?(?:当地)?(?:时间)?(?:是|几)?(?:几点钟?|几点了|什么时间|什么时候|多少|时间|点钟?)(?:了|钟)?"
+    rf"{_CLOCK}?(?:的)?(?P<city>[^\d现在目前当]{{2,7}}?)?(?:的)?{_CLOCK}?(?:的)?(?:当地)?(?:时间)?(?:是|"
+    rf"几)?(?:几点钟?|几点了|什么时间|什么时候|多少|时间|点钟?)(?:了|钟)?"
 )
 
 
@@ -160,21 +171,36 @@ _RELATIVE_DAYS = {
     "今天": 0, "今日": 0, "现在": 0, "明天": 1, "明日": 1, "后天": 2, "大后天": 3, "昨天": -1, "昨日": -1, "前天": -2,
     "大前天": -3,
 }  # fmt: skip
-_HOLIDAYS = {
-    "元旦": "new year", "元旦节": "new year", "新年": "new year", "春节": "chinese new year", "过年": "chinese new year",
-    "农历新年": "chinese new year", "大年初一": "chinese new year", "中秋": "mid-autumn festival", "国庆": "china's national day",
-    "中秋节": "mid-autumn festival", "端午": "dragon boat festival", "端午节": "dragon boat festival", "圣诞": "christmas",
-    "国庆节": "china's national day", "十一": "china's national day", "劳动节": "labour day", "五一": "labour day", "五一劳动节": "labour day",
-    "儿童节": "children's day", "六一": "children's day", "妇女节": "women's day", "情人节": "valentine's day", "圣诞节": "christmas",
-    "平安夜": "christmas eve", "万圣节": "halloween", "愚人节": "april fools' day", "复活节": "easter", "感恩节": "thanksgiving",
-    "跨年": "new year", "跨年夜": "new year's eve",
-}  # fmt: skip
+# Each line is a holiday and its names in questions.
+_HOLIDAY_NAMES = """
+new year: 元旦, 元旦节, 新年, 跨年
+new year's eve: 跨年夜
+chinese new year: 春节, 过年, 农历新年, 大年初一
+dragon boat festival: 端午, 端午节
+mid-autumn festival: 中秋, 中秋节
+china's national day: 国庆, 国庆节, 十一
+labour day: 劳动节, 五一, 五一劳动节
+children's day: 儿童节, 六一
+women's day: 妇女节
+valentine's day: 情人节
+april fools' day: 愚人节
+easter: 复活节
+halloween: 万圣节
+thanksgiving: 感恩节
+christmas eve: 平安夜
+christmas: 圣诞, 圣诞节
+"""
+_HOLIDAYS = read_names(_HOLIDAY_NAMES)
 _YEARS = {"今年": "year(today())", "明年": "year(today()) + 1", "去年": "year(today()) - 1"}
 _WEEKDAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _ASKS_WEEKDAY = r"(?:是|为)?(?:星期|周|礼拜)(?:几|多少|什么)"
-_ASKS_DATE = r"(?:是|为)?(?:的)?(?:日期|几月几[号日]|几[号日]|多少号|哪一?天|什么日子|什么日期|什么时候|日期是多少|日期是什么|哪天|何时)"
+_ASKS_DATE = (
+    r"(?:是|为)?(?:的)?(?:日期|几月几[号日]|几[号日]|多少号|哪一?天|什么日子|什么日期|什么时候|"
+    r"日期是多少|日期是什么|哪天|何时)"
+)
 _SHIFT = re.compile(
-    r"(?:(?P<base>.*?\D)(?:再)?(?:过|往后|往前)?)??(?P<n>\d+|半)个?(?P<unit>天|日|周|星期|月|年)(?:以|之)?(?P<way>后|前)(?:的?(?:今天|那天|日期))?"
+    r"(?:(?P<base>.*?\D)(?:再)?(?:过|往后|往前)?)??(?P<n>\d+|半)个?(?P<unit>天|日|周|星期|月|年)(?:以|"
+    r"之)?(?P<way>后|前)(?:的?(?:今天|那天|日期))?"
 )
 
 

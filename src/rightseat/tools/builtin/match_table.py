@@ -31,7 +31,8 @@ MAX_ASK = 240
 MAX_ROWS = 500
 _SENTENCE = re.compile(r"[^.!?。？！\n]*(?:\.(?=\d)[^.!?。？！\n]*)*[.!?。？！\n]?")
 _TOP = re.compile(
-    r"\btop (\d+|two|three|five|ten)\b|\b(two|three|four|five|\d+) (?:\w+ )?(?=\w*est\b|best|most|least)|前(\d+|[一二两三四五六七八九十])[名个大位]?"
+    r"\btop (\d+|two|three|five|ten)\b|\b(two|three|four|five|\d+) (?:\w+ )?(?=\w*est\b|best|most|least)|前(\d+|"
+    r"[一二两三四五六七八九十])[名个大位]?"
 )
 _WORD_NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5, "ten": 10, "十": 10} | CHINESE_DIGITS
 _LIMIT = re.compile(
@@ -172,7 +173,8 @@ def find_operation(question: TableQuestion) -> str | None:
 
 def asks_for_amount(question: TableQuestion) -> bool:
     """Whether `how many fruits were sold` asks for the sum of a column, and for nothing that the table lacks."""
-    if question.mentions or question.value is None or not OPERATIONS["amount"].search(question.ask):
+    asks = OPERATIONS["amount"].search(question.ask)
+    if not asks or question.mentions or question.value is None or has_han(question.ask):
         return False
     return bool(find_families(question.ask)) and is_plain(question.ask, question.columns)
 
@@ -201,6 +203,22 @@ def literal(text: str) -> str:
     return f"'{doubled}'"
 
 
+def write_select(*columns: str, where: str = "", group: str = "", order: str = "", limit: int = 0) -> str:
+    """Return a SELECT of columns that are quoted already."""
+    parts = ["SELECT", ", ".join(columns), "FROM t"]
+    parts += [f"WHERE {where}"] if where else []
+    parts += [f"GROUP BY {group}"] if group else []
+    parts += [f"ORDER BY {order}"] if order else []
+    parts += [f"LIMIT {limit}"] if limit else []
+    return " ".join(parts)
+
+
+def match_best(expression: str, function: str, condition: str) -> str:
+    """Return the condition that an expression has its maximum or minimum among the rows of a condition."""
+    best = f"{expression} = ({write_select(f'{function}({expression})', where=condition)})"
+    return f"{condition} AND {best}" if condition else best
+
+
 def write_filter(question: TableQuestion, *, other_than: TypedColumn | None = None) -> str | None:
     """Return the condition of the named cells, one for each column; None if the names contradict it."""
     columns = [column for column, _ in question.mentions]
@@ -223,10 +241,8 @@ def query_extreme(function: str) -> Callable[[TableQuestion], str | None]:
         condition = write_filter(question, other_than=label)
         if condition is None:
             return None
-        where = f" WHERE {condition}" if condition else ""
-        both = f"{condition} AND " if condition else ""
         column = quote(value.name)
-        return f"SELECT {quote(label.name)}, {column} FROM t WHERE {both}{column} = (SELECT {function}({column}) FROM t{where})"
+        return write_select(quote(label.name), column, where=match_best(column, function, condition))
 
     return write
 
@@ -235,8 +251,7 @@ def query_sorted(question: TableQuestion, order: str, count: int = 0) -> str | N
     if question.value is None or question.mentions:
         return None
     column = quote(question.value.name)
-    limit = f" LIMIT {count}" if count else ""
-    return f"SELECT {quote(question.label.name)}, {column} FROM t ORDER BY {column} {order}{limit}"
+    return write_select(quote(question.label.name), column, order=f"{column} {order}", limit=count)
 
 
 def query_sort(question: TableQuestion) -> str | None:
@@ -264,12 +279,15 @@ def query_aggregate(function: str, english: str, chinese: str) -> Callable[[Tabl
             condition = write_filter(question)
         if condition is None:
             return None
-        where = f" WHERE {condition}" if condition else ""
+        figure = f"{function}({quote(name)})"
+        if function == "AVG":
+            large = any(isinstance(cell, (int, float)) and abs(cell) >= 10 for cell in question.value.cells)
+            figure = f"ROUND({figure}, {2 if large else 4})"
         group = find_group(question)
         if group:
             column = quote(group.name)
-            return f"SELECT {column}, {function}({quote(name)}) AS {quote(title)} FROM t{where} GROUP BY {column}"
-        return f"SELECT {function}({quote(name)}) AS {quote(title)} FROM t{where}"
+            return write_select(column, f"{figure} AS {quote(title)}", where=condition, group=column)
+        return write_select(f"{figure} AS {quote(title)}", where=condition)
 
     return write
 
@@ -290,7 +308,12 @@ def find_group(question: TableQuestion) -> TypedColumn | None:
 
 
 def query_count(question: TableQuestion) -> str:
-    return f"SELECT COUNT(*) AS {quote('数量' if has_han(question.ask) else 'count')} FROM t"
+    return write_count(question.ask)
+
+
+def write_count(ask: str, condition: str = "") -> str:
+    title = quote("数量" if has_han(ask) else "count")
+    return write_select(f"COUNT(*) AS {title}", where=condition)
 
 
 def query_limit(question: TableQuestion) -> str | None:
@@ -306,8 +329,8 @@ def query_limit(question: TableQuestion) -> str | None:
     inclusive = "=" if re.match(r"at |不少于|不超过", match[0]) else ""
     condition = f"{column} {'>' if match['more'] else '<'}{inclusive} {match['n'].replace(',', '')}"
     if re.search(r"how many|多少|几个", question.ask):
-        return f"SELECT COUNT(*) AS {quote('数量' if has_han(question.ask) else 'count')} FROM t WHERE {condition}"
-    return f"SELECT {quote(question.label.name)}, {column} FROM t WHERE {condition}"
+        return write_count(question.ask, condition)
+    return write_select(quote(question.label.name), column, where=condition)
 
 
 def query_difference(question: TableQuestion) -> str | None:
@@ -319,13 +342,13 @@ def query_difference(question: TableQuestion) -> str | None:
     if first_column.cells.count(second) != 1:
         return None
     key, column = quote(first_column.name), quote(value.name)
-    cells = [f"(SELECT {column} FROM t WHERE {key} = {literal(cell)})" for cell in (first, second)]
+    cells = [f"({write_select(column, where=f'{key} = {literal(cell)}')})" for cell in (first, second)]
     title = quote("相差" if has_han(question.ask) else "difference")
     if OPERATIONS["apart"].search(question.ask):
-        return f"SELECT ABS({cells[0]} - {cells[1]}) AS {title} FROM t LIMIT 1"
+        return write_select(f"ABS({cells[0]} - {cells[1]}) AS {title}", limit=1)
     if OPERATIONS["below"].search(question.ask.replace("多少", "")):
         cells.reverse()
-    return f"SELECT {cells[0]} - {cells[1]} AS {title} FROM t LIMIT 1"
+    return write_select(f"{cells[0]} - {cells[1]} AS {title}", limit=1)
 
 
 def query_lookup(question: TableQuestion) -> str | None:
@@ -333,7 +356,7 @@ def query_lookup(question: TableQuestion) -> str | None:
     if question.value is None or column.cells.count(cell) != 1:
         return None
     key = quote(column.name)
-    return f"SELECT {key}, {quote(question.value.name)} FROM t WHERE {key} = {literal(cell)}"
+    return write_select(key, quote(question.value.name), where=f"{key} = {literal(cell)}")
 
 
 def find_time_order(columns: Sequence[TypedColumn]) -> tuple[TypedColumn, str] | None:
@@ -380,10 +403,8 @@ def query_time(function: str) -> Callable[[TableQuestion], str | None]:
         )
         if question.label is not column and question.label not in shown:
             shown.insert(1, question.label)
-        names = ", ".join(quote(one.name) for one in shown)
-        where = f" WHERE {condition}" if condition else ""
-        both = f"{condition} AND " if condition else ""
-        return f"SELECT {names} FROM t WHERE {both}{expression} = (SELECT {function}({expression}) FROM t{where})"
+        names = [quote(other.name) for other in shown]
+        return write_select(*names, where=match_best(expression, function, condition))
 
     return write
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 
-_ONES = {
-    word: value
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen".split()
-    )
-}
-_TENS = {
-    word: 10 * value for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
-}
+_ONES_WORDS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+)
+_TENS_WORDS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_ONES = {word: value for value, word in enumerate(_ONES_WORDS.split())}
+_TENS = {word: 10 * value for value, word in enumerate(_TENS_WORDS.split(), 2)}
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
 _WORD = "|".join(sorted((*_ONES, *_TENS, *_SCALES), key=len, reverse=True))
 _ENGLISH = re.compile(
@@ -38,6 +35,12 @@ CHINESE_DIGITS = {
 _CHINESE_SCALES = {"十": 10, "百": 100, "千": 1000}
 _CHINESE = re.compile(r"[零〇一二两三四五六七八九十百千万亿]+(?:点[零〇一二三四五六七八九]+)?")
 _CHINESE_SCALED = re.compile(r"(\d+(?:\.\d+)?)([万亿])")
+
+
+def read_names(text: str) -> dict[str, str]:
+    """Return the value of each name in lines of the form `value: name, name`."""
+    lines = (line.partition(":") for line in text.strip().splitlines())
+    return {name.strip(): value for value, _, names in lines for name in names.split(",")}
 
 
 def replace_english_numerals(text: str) -> str:

@@ -23,7 +23,8 @@ _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 _PAIR = re.compile(r"(?P<name>[^:：\d][^:：]{0,50}?)\s*[:：]\s*(?P<value>[^:：]{1,30})")
 _NUMBER = re.compile(
     r"(?P<open>\()?(?P<sign>[-+−]?)\s*(?P<before>(?:US|HK|NT|R|A|C)?[$€£¥￥₹]|CHF|EUR|USD|GBP|RMB)?\s*(?P<sign2>[-−]?)"
-    r"(?P<digits>\d{1,3}(?:[,\u202f\u00a0 ']\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)\s*(?P<unit>[^\W\d_][^\d,;|]{0,11}|[%‰°€£¥$][CF]?)?"
+    r"(?P<digits>\d{1,3}(?:[,\u202f\u00a0 ']\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|"
+    r"\.\d+)\s*(?P<unit>[^\W\d_][^\d,;|]{0,11}|[%‰°€£¥$][CF]?)?"
     r"(?P<close>\))?"
 )
 _DECIMAL_COMMA = re.compile(r"[-+−]?\d{1,3}(?:\.\d{3})+,\d+|[-+−]?\d+,\d{1,2}")

@@ -7,40 +7,49 @@ import re
 _HAN = re.compile(r"[\u3400-\u9fff]")
 # Questions that no single query answers.
 UNSURE = re.compile(
-    r"\b(?:why|explain|translate|write|draw|chart|plot|graph|summari[sz]e|summary|json|csv|predict|forecast|expect|percent\w*|"
-    r"share|ratio|growth|grew|trend|correlat\w*|except|excluding|without|not|other than|second|third|median|if|should|would|"
+    r"\b(?:why|explain|translate|write|draw|chart|plot|graph|summari[sz]e|summary|json|csv|predict|forecast|"
+    r"expect|percent\w*|"
+    r"share|ratio|growth|grew|trend|correlat\w*|except|excluding|without|not|other than|second|third|median|if|"
+    r"should|would|"
     r"email|letter|story|format|column|compare|change[ds]?|best value|per unit|code|python|sql)\b|%|"
-    r"为什么|解释|翻译|写|画|图表|总结|概括|预测|百分|占比|比例|增长|趋势|除了|不包括|第二|第三|中位数|如果|应该|比较一下|对比|格式|变化|代码"
+    r"为什么|解释|翻译|写|画|图表|总结|概括|预测|百分|占比|比例|增长|趋势|除了|不包括|第二|第三|中位数|如果|"
+    r"应该|比较一下|对比|格式|变化|代码"
 )
 OPERATIONS = {
     name: re.compile(pattern)
     for name, pattern in {
-        "max": r"\b(?:most|highest|largest|biggest|max|maximum|greatest|best[- ]?selling|top|hottest|warmest|tallest|longest|"
-        r"priciest|dearest|fastest|heaviest|richest|strongest|furthest|farthest|wettest|busiest|best|oldest|higher|largest)\b|"
+        "max": r"\b(?:most|highest|largest|biggest|max|maximum|greatest|best[- ]?selling|top|hottest|warmest|"
+        r"tallest|longest|"
+        r"priciest|dearest|fastest|heaviest|richest|strongest|furthest|farthest|wettest|busiest|best|oldest|"
+        r"higher|largest)\b|"
         r"最多|最高|最大|最贵|最热|最长|最重|最快|最畅销|最远|最强|前[\d一二两三四五六七八九十]+[名个大位]",
-        "min": r"\b(?:least|fewest|lowest|smallest|min|minimum|cheapest|worst|coldest|coolest|shortest|youngest|lightest|slowest|"
+        "min": r"\b(?:least|fewest|lowest|smallest|min|minimum|cheapest|worst|coldest|coolest|shortest|youngest|"
+        r"lightest|slowest|"
         r"nearest|closest|driest|poorest)\b|最少|最低|最小|最便宜|最冷|最短|最轻|最慢|最差|最年轻",
         "sum": r"\b(?:total|totals|sum|altogether|in all|overall|combined|add(?:ed)? up|all together|together)\b|"
         r"一共|总共|总计|合计|总和|总数|加起来|总量|总额|总人数|总销量|总收入",
         "average": r"\b(?:average|mean|avg|on average)\b|平均|均值",
-        "sort": r"\b(?:sort|rank|order(?:ed)? by|in order|ascending|descending)\b|排序|排列|排名|从高到低|从低到高|从大到小|从小到大|升序|降序",
+        "sort": r"\b(?:sort|rank|order(?:ed)? by|in order|ascending|descending)\b|排序|排列|排名|从高到低|"
+        r"从低到高|从大到小|从小到大|升序|降序",
         "count": r"\b(?:how many|number of|count)\b|(?:多少|几)(?:个|种|行|条|家|座|位|名|项|款)",
-        "amount": r"\bhow (?:many|much)\b.*\b(?:were|was|are|did|do|does|is|have|has)\b|多少",
-        "lookup": r"\b(?:what|how much|how many|how (?:old|tall|high|long|hot|cold|warm|heavy|big|large|far|fast|expensive)|"
+        "amount": r"\bhow (?:many|much)\b.*\b(?:were|was|are|did|do|does|is|have|has)\b",
+        "lookup": r"\b(?:what|how much|how many|how (?:old|tall|high|long|hot|cold|warm|heavy|big|large|far|"
+        r"fast|expensive)|"
         r"tell me|give me|find|show)\b|多少|几|是什么|查",
         "difference": r"\bthan\b|\bdifference\b|\bapart\b|比|相差|差多少|差值|差距|之差",
         "apart": r"\bdifference\b|\bapart\b|相差|差多少|差值|差距|之差",
         "below": r"\b(?:less|fewer|lower|cheaper|colder|cooler|shorter|smaller|younger|lighter|slower|below)\b|"
         r"比.*(?:少|低|小|便宜|冷|短|轻|慢|年轻)",
-        "latest": r"\b(?:latest|most recent|most recently|newest)\b|\blast (?:date|day|month|year|entry|value|figure)\b|最新|最近|最后",
+        "latest": r"\b(?:latest|most recent|most recently|newest)\b|\blast (?:date|day|month|year|entry|value|"
+        r"figure)\b|最新|最近|最后",
         "earliest": r"\bearliest\b|\bfirst (?:date|day|month|year|entry|value|figure)\b|最早|最初",
     }.items()
 }
 # Each line is one quantity: words of questions, names and units of columns.
 _FAMILIES = """
-price prices cost costs cheap cheaper cheapest expensive pricey priciest dearest $ € £ ¥ ￥ usd eur 价格 价钱 单价 售价 便宜 贵 多少钱 费用 价
+price cost costs cheap cheaper cheapest expensive priciest dearest $ € £ ¥ ￥ 价格 价钱 单价 售价 便宜 贵 多少钱 费用 价
 sold sell sells sale sales selling 销量 销售 卖 售出 销售额
-temp temperature warm warmer warmest hot hotter hottest cold colder coldest cool cooler coolest degrees °c °f ° celsius 气温 温度 热 冷 暖
+temp temperature warm warmer warmest hot hotter hottest cold colder coldest cooler coolest °c °f ° 气温 温度 热 冷 暖
 population populous inhabitants residents people 人口 人数
 age old older oldest young younger youngest 年龄 岁 年纪 年轻
 height tall taller tallest elevation altitude 高度 身高 海拔
@@ -63,21 +72,21 @@ orders ordered 订单
 calories kcal 热量 卡路里
 """
 _WORDS_OF_FAMILIES = [frozenset(line.split()) for line in _FAMILIES.strip().splitlines()]
-GENERIC_NAMES = frozenset(
-    "value values count number amount total quantity figure figures units 数量 数值 值 合计 总数 数字 number_of".split()
-)
+_GENERIC = "value values count number amount total quantity figure figures units 数量 数值 值 合计 总数 数字"
+GENERIC_NAMES = frozenset(_GENERIC.split())
 ID_NAMES = re.compile(r"id|no\.?|nr\.?|#|number|index|rank|year|zip|code|编号|序号|排名|年份|年")
-_STOP_WORDS = frozenset(
-    "a an the of in on at is are was were be what which who how much many did do does has have had for to and or by with "
-    "from most least this that it its there all each per day table following".split()
-)
-
 TOTAL_CELLS = re.compile(r"(?:grand )?totals?:?|sum:?|overall|average:?|合计|总计|总数|总和|平均")
+_STOP_WORDS = """
+a an the of in on at is are was were be what which who how much many did do does has have had for to and or by with
+from most least this that it its there all each per day table following
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
 _PLAIN_WORDS = """
-one highest largest biggest lowest smallest greatest max maximum min minimum total totals sum average mean altogether overall
-value values number figure figures item items entry entries row rows records list listed top latest recent newest earliest
-please tell me show give find sort rank order ordered ascending descending more less difference between than combined together
-fewest least added add up who where when date day month year sold sell sale sales cost costs price people
+one highest largest biggest lowest smallest greatest max maximum min minimum total totals sum average mean altogether
+overall value values number figure figures item items entry entries row rows records list listed top latest recent
+newest earliest please tell me show give find sort rank order ordered ascending descending more less difference between than
+combined together fewest least added add up who where when date day month year sold sell sale sales cost costs price
+people
 """
 
 
@@ -96,7 +105,7 @@ def stem(word: str) -> str:
 def split_stems(text: str) -> frozenset[str]:
     """Return the stems of a text's English words, without those that carry no meaning."""
     words = re.findall(r"[a-z]+", text.lower())
-    return frozenset(stem(word).removesuffix("e") for word in words if word not in _STOP_WORDS)
+    return frozenset(stem(word).removesuffix("e") for word in words if word not in STOP_WORDS)
 
 
 PLAIN_STEMS = split_stems(_PLAIN_WORDS)
