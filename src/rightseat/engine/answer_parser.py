@@ -10,8 +10,10 @@ import msgspec
 
 from rightseat.engine.structured import generate_structured
 from rightseat.errors import RightseatError
+from rightseat.types.language import Language
 from rightseat.types.model import Model
 from rightseat.types.schema import get_validator
+from rightseat.types.sentences import get_sentence
 from rightseat.types.tools import Ask
 from rightseat.types.turn import InterruptAnswer
 
@@ -51,12 +53,14 @@ def normalize_reply(text: str) -> str:
     return text.strip().strip(".!。！ ").lower()
 
 
-async def resolve_answer(ask: Ask, answer: InterruptAnswer, model: Model, earlier: dict[str, Any] | None = None) -> Any:
+async def resolve_answer(
+    ask: Ask, answer: InterruptAnswer, model: Model, language: Language = "en", earlier: dict[str, Any] | None = None
+) -> Any:
     """Return the answer as a value of the schema; raise AnswerInvalid or AnswerDeclined. `earlier` of
     a form are added."""
     accepted_fields = earlier or {}
     try:
-        value = answer.payload if answer.text is None else await parse_answer(ask, answer.text, model)
+        value = answer.payload if answer.text is None else await parse_answer(ask, answer.text, model, language)
     except AnswerInvalid as invalid:
         raise AnswerInvalid(str(invalid), accepted_fields) from None
     if ask.kind == "confirm" and isinstance(value, bool):
@@ -65,17 +69,17 @@ async def resolve_answer(ask: Ask, answer: InterruptAnswer, model: Model, earlie
         value = {**accepted_fields, **value}
     problem = get_validator(ask.schema).find_problem(value)
     if problem is not None:
-        raise AnswerInvalid(
-            describe_missing_fields(ask.schema, value) or problem, valid_fields(ask.schema, value) or accepted_fields
-        )
+        why = describe_missing_fields(ask.schema, value, language)
+        why = why or get_sentence("answer_invalid", language, problem=problem)
+        raise AnswerInvalid(why, valid_fields(ask.schema, value) or accepted_fields)
     return value
 
 
-def describe_missing_fields(schema: dict[str, Any], value: Any) -> str:
+def describe_missing_fields(schema: dict[str, Any], value: Any, language: Language) -> str:
     """Describe the missing required fields of a form; empty if there are none."""
     required = schema.get("required") or ()
     missing = [name for name in required if isinstance(value, dict) and name not in value]
-    return f"the answer does not say {', '.join(missing)}; please give each value by name" if missing else ""
+    return get_sentence("fields_not_said", language, fields=", ".join(missing)) if missing else ""
 
 
 def valid_fields(schema: dict[str, Any], value: Any) -> dict[str, Any]:
@@ -86,7 +90,7 @@ def valid_fields(schema: dict[str, Any], value: Any) -> dict[str, Any]:
     return {name: v for name, v in values.items() if not get_validator({**fields[name], **defs}).find_problem(v)}
 
 
-async def parse_answer(ask: Ask, text: str, model: Model) -> Any:
+async def parse_answer(ask: Ask, text: str, model: Model, language: Language) -> Any:
     """Parse text as a value: scalars by rule, JSON as JSON, other forms by the model."""
     if ask.kind == "confirm":
         return parse_consent(text)
@@ -101,23 +105,23 @@ async def parse_answer(ask: Ask, text: str, model: Model) -> Any:
         if (only := parse_scalar(schema, text)) is not None:
             return {name: only}
         if choices := schema.get("enum"):
-            raise AnswerInvalid(f"please answer with one of: {', '.join(map(str, choices))}")
+            raise AnswerInvalid(get_sentence("answer_one_of", language, choices=", ".join(map(str, choices))))
     with contextlib.suppress(msgspec.DecodeError, RecursionError):
         value = msgspec.json.decode(text)
         # An object is the answer, valid or not; other JSON, such as a number, may be plain text.
         if isinstance(value, dict) or get_validator(ask.schema).find_problem(value) is None:
             return value
-    return parse_named_values(properties, text) or await extract_with_model(ask, text, model)
+    return parse_named_values(properties, text) or await extract_with_model(ask, text, model, language)
 
 
-async def extract_with_model(ask: Ask, text: str, model: Model) -> Any:
+async def extract_with_model(ask: Ask, text: str, model: Model, language: Language) -> Any:
     """Let the model extract the values. All fields are optional, so that it invents none."""
     question = f"{ask.message}\n\nThe person answered:\n{text}\n\nGive the values that the answer states."
     optional = {key: value for key, value in ask.schema.items() if key != "required"}
     try:
         return await generate_structured(model, question, optional)
     except RightseatError:
-        raise AnswerInvalid("the answer could not be read; please give each value by name") from None
+        raise AnswerInvalid(get_sentence("answer_unreadable", language)) from None
 
 
 def schema_fields(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:

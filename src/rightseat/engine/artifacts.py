@@ -18,6 +18,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.types.events import Artifact, Event, text_events
+from rightseat.types.language import Language
+from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import IdGenerator, Store
 from rightseat.types.turn import Owner, Turn
 
@@ -42,7 +44,7 @@ async def present_artifact(event: Artifact, turn: Turn, store: Store) -> Sequenc
         event = await store_and_link_file(event, turn, store)
     if turn.client.shows_artifacts:
         return [event]
-    text = artifact_as_text(event)
+    text = artifact_as_text(event, turn.get_language())
     return text_events(IdGenerator().new_message_id(), text) if text else []
 
 
@@ -71,16 +73,16 @@ async def load_file(store: Store, token: str) -> StoredFile | None:
     return None if encoded is None else msgspec.json.decode(encoded, type=StoredFile)
 
 
-def artifact_as_text(event: Artifact) -> str:
+def artifact_as_text(event: Artifact, language: Language = "en") -> str:
     content = event.content
     if isinstance(content, dict) and "url" in content:
         return f"[{escape_markdown(event.name)}]({content['url']})"
     if event.kind == "text" and isinstance(content, str):
         return content
-    return markdown_table(event.name, content) if event.kind == "table" else ""
+    return markdown_table(event.name, content, language) if event.kind == "table" else ""
 
 
-def markdown_table(name: str, content: Any) -> str:
+def markdown_table(name: str, content: Any, language: Language = "en") -> str:
     """Format the first rows of a list of objects as a Markdown table."""
     rows = [row for row in content if isinstance(row, dict)] if isinstance(content, list) else []
     if not rows:
@@ -89,7 +91,8 @@ def markdown_table(name: str, content: Any) -> str:
     lines = [[*map(format_cell, columns)], ["---"] * len(columns)]
     lines += [[format_cell(row.get(column)) for column in columns] for row in rows[:MAX_ROWS]]
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    more = f"\n\n({MAX_ROWS} of {len(rows)} rows)" if len(rows) > MAX_ROWS else ""
+    is_cut = len(rows) > MAX_ROWS
+    more = "\n\n" + get_sentence("more_rows", language, shown=MAX_ROWS, total=len(rows)) if is_cut else ""
     return (f"{escape_markdown(name)}\n\n" if name else "") + table + more
 
 

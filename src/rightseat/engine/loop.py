@@ -32,6 +32,7 @@ from rightseat.errors import CallerError, ContinuationGone, OutputInvalid, TooMa
 from rightseat.types.events import Custom, Event, RunFinished, RunFinishReason, Suggestions, Usage
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import BoundModel, Model, Prompt, ToolChoice, adapt_model
+from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import IdGenerator, Store
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool, Toolset, make_client_tool, merge_tools
@@ -175,10 +176,10 @@ class Engine:
         continuation = await take_continuation(self.store, turn, self.assistant.name, results)
         if continuation is None:
             if turn.answers:
-                raise ContinuationGone("This question was answered before, or it has expired. Please ask again.")
+                raise ContinuationGone(get_sentence("ask_expired", turn.get_language()))
             return TurnState(turn, bound_model, IdGenerator(), await self.collect_tools(turn), turn.messages)
         if turn.answers and continuation.digest != self.tools_fingerprint(continuation.added[-1].calls):
-            raise ContinuationGone("The assistant has changed since it asked. Please ask again.")
+            raise ContinuationGone(get_sentence("assistant_changed", turn.get_language()))
         before_run, after_run = split_at_run(turn.messages, continuation.ticket)
         state = TurnState(
             turn,

@@ -23,6 +23,7 @@ from rightseat.types.events import Artifact, CallArgs, CallEnd, CallResult, Call
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Model
 from rightseat.types.schema import get_validator
+from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import CONTINUATION_SECONDS, CallState, IdGenerator, OpenQuestion, Store
 from rightseat.types.streams import closing, merge, with_timeout
 from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, Result, Tool, ToolContext, error_result, is_approved
@@ -122,21 +123,22 @@ class ToolCallBatch:
         self, state: CallState, question: OpenQuestion, answer: InterruptAnswer, model: Model
     ) -> tuple[CallState, Result | None]:
         """Return the call's new state, and its result if the answer ends the call without running it."""
-        declined = replace(state, open=()), error_result("cancelled", "The person did not want to answer.")
+        language = self.turn.get_language()
+        declined = replace(state, open=()), error_result("cancelled", get_sentence("call_cancelled", language))
         if answer.status == "cancelled":
             return declined
         others = tuple(other for other in state.open if other is not question)
         try:
-            value = await resolve_answer(question.ask, answer, model, question.given)
+            value = await resolve_answer(question.ask, answer, model, language, question.given)
         except AnswerDeclined:
             return declined
         except AnswerInvalid as invalid:
             # A new valid field is progress and does not count as a repeat.
             again = question.again + (invalid.accepted_fields == question.given)
             if again > MAX_REPEATS:
-                no_answer = error_result("no_answer", f"The person was asked three times: {invalid}")
-                return replace(state, open=()), no_answer
-            text = f"{question.ask.message}\n({invalid})"
+                text = get_sentence("call_unanswered", language, problem=invalid)
+                return replace(state, open=()), error_result("no_answer", text)
+            text = get_sentence("ask_again", language, question=question.ask.message, problem=invalid)
             interrupt = self.make_interrupt(question.ask, question.interrupt.call, text)
             repeated = replace(question, interrupt=interrupt, again=again, given=invalid.accepted_fields)
             return replace(state, open=(*others, repeated)), None
@@ -144,7 +146,7 @@ class ToolCallBatch:
             return replace(state, open=others, fresh={**state.fresh, question.place: value}), None
         if is_approved(value):
             return replace(state, open=others, approved=True), None
-        return replace(state, open=()), error_result("denied", "The person did not allow this call.")
+        return replace(state, open=()), error_result("denied", get_sentence("call_denied", language))
 
     def make_interrupt(self, ask: Ask, call_id: str | None, message: str | None = None) -> Interrupt:
         until = time.time() + CONTINUATION_SECONDS
@@ -186,7 +188,8 @@ class ToolCallBatch:
         tool = self.tools[call.name]
         if state.approved or state.paused or not (tool.confirm or self.needs_confirmation(tool)):
             return True
-        ask = Ask(f"Allow {call.name} with {call.arguments}?", "confirm", APPROVAL_SCHEMA)
+        text = get_sentence("allow_call", self.turn.get_language(), name=call.name, arguments=call.arguments)
+        ask = Ask(text, "confirm", APPROVAL_SCHEMA)
         self.states[call.id] = replace(state, open=(OpenQuestion(self.make_interrupt(ask, call.id), ask),))
         return False
 

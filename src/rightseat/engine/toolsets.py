@@ -15,6 +15,7 @@ from rightseat.types.agents import AgentSource
 from rightseat.types.events import Event, RunFinished
 from rightseat.types.messages import Message, ToolCall
 from rightseat.types.model import Model
+from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import Continuation, IdGenerator, Store
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool, Toolset
@@ -111,10 +112,10 @@ class DirectToolCall:
         """Return the assistant message with the call, as it is saved or made of the turn's last message."""
         if continuation is not None:
             if continuation.digest != self.tools_fingerprint(continuation.added[-1].calls):
-                raise ContinuationGone("The tool has changed since it asked. Please call it again.")
+                raise ContinuationGone(get_sentence("tool_changed", turn.get_language()))
             return continuation.added[-1]
         if turn.answers:
-            raise ContinuationGone("This question was answered before, or it has expired. Please call again.")
+            raise ContinuationGone(get_sentence("call_expired", turn.get_language()))
         calls = turn.messages[-1].calls if turn.messages else ()
         if len(calls) != 1 or calls[0].name not in self.tools:
             raise CallerError("Call one tool, by a name that tools/list gives.")

@@ -17,7 +17,9 @@ from rightseat.errors import CallerError, UpstreamError
 from rightseat.mcp.connect import ConfirmPolicy
 from rightseat.mcp.connection import CallProgress, FinalResult, McpConnection, RemoteToolCall, ServerQuestion
 from rightseat.types.events import Artifact, Custom, Event
+from rightseat.types.language import Language
 from rightseat.types.schema import get_validator
+from rightseat.types.sentences import get_sentence
 from rightseat.types.text import estimate_tokens
 from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, Result, Tool, ToolContext, error_result, is_approved
 
@@ -86,11 +88,12 @@ def get_block_file(block: Any, name: str) -> dict[str, Any] | None:
     return {"name": name + (mimetypes.guess_extension(kind) or ""), "media_type": kind, "data": data}
 
 
-def parse_elicitation(params: Any) -> Ask | None:
+def parse_elicitation(params: Any, language: Language) -> Ask | None:
     """Return the Ask of an elicitation; None if it is of an unknown kind."""
     match params:
         case types.ElicitRequestURLParams(message=message, url=url):
-            return Ask(f"{message}\nOpen {url} and agree here when it is done.", "confirm", APPROVAL_SCHEMA)
+            text = f"{message}\n{get_sentence('open_url', language, url=url)}"
+            return Ask(text, "confirm", APPROVAL_SCHEMA)
         case types.ElicitRequestFormParams(message=message, requested_schema=schema):
             # A form without fields is a confirmation.
             if not schema.get("properties"):
@@ -166,11 +169,12 @@ def finish_call(
     remote_call: RemoteToolCall, item: ServerQuestion | FinalResult | UpstreamError, ctx: ToolContext
 ) -> list[Event | Result | Pause]:
     """Convert the call's last item to artifacts and a Result, or to a Pause."""
+    language = ctx.turn.get_language()
     match item:
         case ServerQuestion(params):
-            return [hold_for_answer(remote_call, params)]
+            return [hold_for_answer(remote_call, params, language)]
         case types.InputRequiredResult():
-            return [pause_for_input(item)]
+            return [pause_for_input(item, language)]
         case types.CallToolResult():
             artifacts, result = convert_result(ctx.call_id, remote_call.name, item)
             return [*artifacts, truncate_result(result, ctx.budget)]
@@ -198,18 +202,18 @@ def resume_call(connection: McpConnection, ctx: ToolContext) -> RemoteToolCall |
     return remote_call
 
 
-def hold_for_answer(remote_call: RemoteToolCall, params: Any) -> Pause | Result:
-    ask = parse_elicitation(params)
+def hold_for_answer(remote_call: RemoteToolCall, params: Any, language: Language) -> Pause | Result:
+    ask = parse_elicitation(params, language)
     if ask is None:
         return error_result("unsupported", "The server wants something of its client that is no question.")
     remote_call.connection.hold_call(remote_call)
     return Pause((ask,), {"flight": remote_call.id, "ask": asdict(ask)})
 
 
-def pause_for_input(result: types.InputRequiredResult) -> Pause | Result:
+def pause_for_input(result: types.InputRequiredResult, language: Language) -> Pause | Result:
     """Pause for a stateless server's questions; the call is repeated with the answers."""
     requests = result.input_requests or {}
-    asks = [parse_elicitation(getattr(request, "params", None)) for request in requests.values()]
+    asks = [parse_elicitation(getattr(request, "params", None), language) for request in requests.values()]
     if not asks or None in asks:
         return error_result("unsupported", "The server wants something of its client that is no question.")
     questions = tuple(ask for ask in asks if ask is not None)

@@ -16,7 +16,9 @@ from msgspec.structs import replace
 from rightseat.engine.answer_parser import parse_consent
 from rightseat.types.agents import Layer, Responder, make_layer
 from rightseat.types.events import CallStart, Event, Interrupt, RunFinished, TextDelta, text_events
+from rightseat.types.language import Language, detect_language
 from rightseat.types.messages import Message, TextMessagePart, text_message
+from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import IdGenerator, PendingQuestion, Store, parse_resume_token
 from rightseat.types.streams import closing
 from rightseat.types.turn import InterruptAnswer, Turn
@@ -43,7 +45,7 @@ async def stream_as_text(inner: Responder, turn: Turn, store: Store) -> AsyncIte
                     # One at a time: the others follow after its answer.
                     question = question or event
                 case RunFinished(reason="interrupt", pending=()) if question is not None:
-                    question_text = format_question(question)
+                    question_text = format_question(question, turn.get_language(detect_language(question.message)))
                     for part in text_events(IdGenerator().new_message_id(), question_text):
                         yield part
                     posted_answer = text_message("assistant", texts.getvalue() + question_text)
@@ -91,11 +93,10 @@ def make_conversation_key(turn: Turn, messages: Sequence[Message]) -> str:
     return "history:" + hashlib.sha256(msgspec.json.encode([turn.assistant, history])).hexdigest()
 
 
-def format_question(question: Interrupt) -> str:
-    """Format the question with a hint on how to answer, in Chinese if the question is Chinese."""
-    chinese = any("\u4e00" <= char <= "\u9fff" for char in question.message)
+def format_question(question: Interrupt, language: Language) -> str:
+    """Format the question with a hint on how to answer."""
     if question.kind == "confirm":
-        return question.message + ("\n\n请回复“是”或“否”。" if chinese else "\n\nReply yes or no.")
+        return f"{question.message}\n\n{get_sentence('reply_yes_or_no', language)}"
     fields = question.schema.get("properties") or {}
     if question.kind == "form" and len(fields) > 1:
         lines = [f"{name}{format_field_note(field)}" for name, field in fields.items()]

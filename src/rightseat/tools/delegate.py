@@ -142,5 +142,6 @@ def make_sub_turn(ctx: ToolContext, request: str) -> Turn:
         depth=ctx.turn.depth + 1,
         client=replace(ctx.turn.client, shows_interrupts=True),
         output_schema=None,
+        caller_language=ctx.turn.get_language(),
         conversation=None,
     )

@@ -6,5 +6,5 @@
 - output: RunOutput, the messages, calls and questions that a run's events amount to.
 - stores, threads: the protocols Store, CheckpointStore and ThreadStore, and the values they keep.
 - schema, streams, text: JSON Schema validation, async iterators, closest match and token estimates.
-- language: the language of a person, for the sentences that are ours.
+- language, sentences: the language of a person, and the sentences that are ours in each language.
 """

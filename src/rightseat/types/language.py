@@ -25,9 +25,9 @@ def detect_language(text: str) -> Language:
     return "zh" if begins_in_chinese or len(_HAN.findall(text)) > len(_WORD.findall(text)) else "en"
 
 
-def find_language(messages: Iterable[Message]) -> Language:
-    """Return the language of the person's last message that has letters; English where there is none."""
+def find_language(messages: Iterable[Message], default: Language = "en") -> Language:
+    """Return the language of the person's last message that has letters; `default` where there is none."""
     for message in reversed(list(messages)):
         if message.role == "user" and (_HAN.search(message.text) or _WORD.search(message.text)):
             return detect_language(message.text)
-    return "en"
+    return default

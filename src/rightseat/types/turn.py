@@ -7,6 +7,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from rightseat.errors import CallerError
+from rightseat.types.language import Language, find_language
 from rightseat.types.messages import Message
 from rightseat.types.model import RawPrompt, SamplingSettings, ToolChoice, ToolSpec
 
@@ -104,6 +105,12 @@ class Turn(Struct, frozen=True, kw_only=True):
     depth: int = 0
     conversation: str | None = None
     raw: RawPrompt | None = None
+    caller_language: Language | None = None
+    """Language of the person in a sub-run, whose messages a model wrote."""
+
+    def get_language(self, default: Language = "en") -> Language:
+        """Return the language of the person; `default` where the person has written nothing."""
+        return self.caller_language or find_language(self.messages, default)
 
 
 def check_agent_depth(turn: Turn) -> None:

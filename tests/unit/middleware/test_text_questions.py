@@ -8,6 +8,7 @@ import pytest
 from rightseat import Owner, Runtime, Tool, ToolContext, Turn, text_message, tool
 from rightseat.middleware.match_by_history import format_question
 from rightseat.types.events import CallStart, Event, Interrupt, RunFailed, RunFinished, TextDelta
+from rightseat.types.language import detect_language
 from rightseat.types.messages import Message, ToolCall
 from rightseat.types.model import ToolSpec
 from rightseat.types.turn import TurnClient
@@ -220,4 +221,4 @@ FORM = {
     ],
 )
 def test_how_a_question_is_put(kind: Any, message: str, schema: dict[str, Any], text: str) -> None:
-    assert format_question(Interrupt("ask_1", kind, message, schema)) == text
+    assert format_question(Interrupt("ask_1", kind, message, schema), detect_language(message)) == text

@@ -125,6 +125,7 @@ class AGUIEventMapper:
 
     def __init__(self, turn: Turn, thread: uuid.UUID, sent_ids: list[str], errors: PeerErrors) -> None:
         self.thread = thread
+        self.language = turn.get_language()
         self.output = PeerOutput({tool.name for tool in select_client_tools(turn)})
         self.errors = errors
         self.unstreamed = UnstreamedOutput(turn, sent_ids, self.output)
@@ -284,7 +285,9 @@ class AGUIEventMapper:
             raise self.errors.incomplete_stream()
         outcome = self.finish_event.get("outcome")
         items = dict_items(outcome.get("interrupts")) if isinstance(outcome, dict) else []
-        outcome_interrupts = [question for item in items if (question := interrupt_from_outcome(item, self.thread))]
+        outcome_interrupts = [
+            question for item in items if (question := interrupt_from_outcome(item, self.thread, self.language))
+        ]
         # A peer that speaks both dialects sends each interrupt twice.
         interrupts = outcome_interrupts or self.legacy_interrupts
         events = [*self.end_chunks(""), *self.output.close({question.call or "" for question in interrupts})]

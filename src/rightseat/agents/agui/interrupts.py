@@ -28,7 +28,9 @@ from rightseat.agents._peer.json_text import (
 )
 from rightseat.errors import ContinuationGone
 from rightseat.types.events import Interrupt
+from rightseat.types.language import Language
 from rightseat.types.messages import Message
+from rightseat.types.sentences import get_sentence
 from rightseat.types.tools import APPROVAL_SCHEMA, TEXT_SCHEMA
 from rightseat.types.turn import InterruptAnswer, Owner, Turn
 
@@ -42,7 +44,6 @@ _OWNER_BYTES = 8
 # How many open interrupts (with their history), answered ones and tool results are remembered.
 _MAX_OPEN = 200
 _MAX_ANSWERED = 5000
-GONE = "This question was answered before, or it has expired. Please ask again."
 
 
 class AGUIInterruptId(Struct, frozen=True):
@@ -62,7 +63,7 @@ def thread_of_interrupt(interrupt: str) -> uuid.UUID | None:
     return parsed.thread if parsed else None
 
 
-def interrupt_from_outcome(item: dict[str, Any], thread: uuid.UUID) -> Interrupt | None:
+def interrupt_from_outcome(item: dict[str, Any], thread: uuid.UUID, language: Language) -> Interrupt | None:
     """Convert one interrupt of a run's outcome; None if it has no id."""
     if not isinstance(item.get("id"), str) or not item["id"]:
         return None
@@ -74,7 +75,7 @@ def interrupt_from_outcome(item: dict[str, Any], thread: uuid.UUID) -> Interrupt
     return Interrupt(
         f"agui-{thread.hex}-1-{item['id']}",
         kind,
-        find_question_text(value, _TEXT_KEYS) or str(reason or "") or "Please answer.",
+        find_question_text(value, _TEXT_KEYS) or str(reason or "") or get_sentence("please_answer", language),
         schema,
         call if isinstance(call, str) else None,
         parse_timestamp(item.get("expiresAt")),
@@ -166,7 +167,7 @@ class PeerThreads:
             interrupt_thread = self._thread_of(answer.interrupt)
             is_owned = interrupt_thread is not None and is_owned_by(interrupt_thread, turn.owner)
             if interrupt_thread is None or not is_owned or answer.interrupt in self._answered:
-                raise ContinuationGone(GONE)
+                raise ContinuationGone(get_sentence("ask_expired", turn.get_language()))
             thread = interrupt_thread
         return thread, self._with_missing_messages(turn)
 

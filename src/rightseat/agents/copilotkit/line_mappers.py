@@ -46,7 +46,7 @@ class LangGraphLineMapper:
         called_ids = {call.id for message in turn.messages for call in message.calls}
         open_calls = called_ids - {message.call_id for message in turn.messages}
         outputs = ModelOutputs((tool.name for tool in select_client_tools(turn)), ids, open_calls)
-        self.mapper = LangGraphEventMapper(errors, thread, outputs, GraphStateTracker())
+        self.mapper = LangGraphEventMapper(errors, thread, outputs, GraphStateTracker(), language=turn.get_language())
 
     def feed(self, line: bytes) -> Iterable[Event]:
         event = wire.decode_event(line)

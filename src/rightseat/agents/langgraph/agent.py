@@ -110,6 +110,7 @@ class GraphAgent:
             GraphStateTracker(schema.outputs, stream_subgraphs=graph.stream_subgraphs),
             asks_in_chat=turn.client.shows_interrupts,
             is_delegated=turn.depth > 0,
+            language=turn.get_language(),
         )
         async with closing(graph.stream_run(thread, run_request, turn)) as frames:
             async for frame in frames:

@@ -26,6 +26,7 @@ from rightseat.types.events import (
     StepStart,
     TextDelta,
 )
+from rightseat.types.language import Language
 
 _CONTENT_KEY = b'"content":'
 _decode_string = msgspec.json.Decoder(str).decode
@@ -160,6 +161,7 @@ class LangGraphEventMapper:
         *,
         asks_in_chat: bool = False,
         is_delegated: bool = False,
+        language: Language = "en",
     ) -> None:
         """`asks_in_chat`: CopilotKit interrupts are chat texts, and the next message is the answer.
         `is_delegated`: another assistant started this run."""
@@ -171,6 +173,7 @@ class LangGraphEventMapper:
         self.interrupts: dict[str, GraphInterrupt] = {}
         self.asks_in_chat = asks_in_chat and not is_delegated
         self.is_delegated = is_delegated
+        self.language = language
         self.graph_finished = False
         """The graph has ended, not only its stream."""
         self.at_breakpoint = False
@@ -288,7 +291,7 @@ class LangGraphEventMapper:
                 yield from self.outputs.emit_text(f"question-{item.id}", format_question(item.question))
             elif not calls:
                 asks = True
-                yield to_interrupt_event(item, self.thread, text_only=self.is_delegated)
+                yield to_interrupt_event(item, self.thread, text_only=self.is_delegated, language=self.language)
         pending = self.outputs.pending_call_ids
         reason: RunFinishReason = "interrupt" if asks else "calls" if pending else "stop"
         yield RunFinished(reason, self.outputs.usage, pending)

@@ -14,6 +14,8 @@ from msgspec import Struct
 
 from rightseat.agents._peer.json_text import decode_answer, dict_items, find_question_text, to_text
 from rightseat.types.events import Interrupt
+from rightseat.types.language import Language
+from rightseat.types.sentences import get_sentence
 from rightseat.types.tools import APPROVAL_SCHEMA, TEXT_SCHEMA
 from rightseat.types.turn import InterruptAnswer
 
@@ -56,13 +58,15 @@ def parse_interrupts(items: Any) -> Iterator[GraphInterrupt]:
             yield GraphInterrupt(str(id)[:200], item.get("value"), item.get("response_schema"))
 
 
-def to_interrupt_event(item: GraphInterrupt, thread: uuid.UUID, *, text_only: bool = False) -> Interrupt:
+def to_interrupt_event(
+    item: GraphInterrupt, thread: uuid.UUID, *, text_only: bool = False, language: Language = "en"
+) -> Interrupt:
     """Convert to an Interrupt event. `text_only`: the caller does not know this graph, so that without a
     schema the answer is text."""
     id = f"lg-{thread.hex}-{item.id}"
     if item.id.startswith(BREAKPOINT_PREFIX):
         node = item.id.removeprefix(BREAKPOINT_PREFIX)
-        return Interrupt(id, "confirm", f"Go on with {node}?", APPROVAL_SCHEMA)
+        return Interrupt(id, "confirm", get_sentence("go_on", language, node=node), APPROVAL_SCHEMA)
     kind, schema = select_answer_form(item.schema, text_only or isinstance(item.question, str))
     return Interrupt(id, kind, format_question(item.question), schema, value=item.question)
 

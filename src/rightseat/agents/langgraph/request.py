@@ -22,6 +22,7 @@ from rightseat.types.messages import (
     ToolCall,
     text_message,
 )
+from rightseat.types.sentences import get_sentence
 from rightseat.types.tools import is_approved
 from rightseat.types.turn import Turn
 
@@ -210,7 +211,7 @@ def build_run_request(
     if turn.answers:
         answers = match_answers(turn.answers, list(state.interrupts))
         if not answers:
-            raise ContinuationGone("This question was answered before, or it has expired. Please ask again.")
+            raise ContinuationGone(get_sentence("ask_expired", turn.get_language()))
         if not questions:
             return GraphRunRequest(config=settings, declined=not all(map(is_approved, answers.values())))
         # One interrupt takes the plain value; several take values by id.

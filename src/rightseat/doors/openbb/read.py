@@ -39,7 +39,8 @@ from rightseat.doors.openbb.workspace_tools import (
 )
 from rightseat.errors import CallerError, NotFound
 from rightseat.http.endpoint import ID_PATTERN, AssistantInfo, Host, Request, decode_body, parse_plugins_header
-from rightseat.types.messages import FileMessagePart
+from rightseat.types.language import Language, find_language
+from rightseat.types.messages import FileMessagePart, text_message
 from rightseat.types.text import estimate_tokens
 from rightseat.types.turn import ForwardedProps, Turn, TurnClient
 
@@ -183,6 +184,11 @@ class OpenBBRequest:
     files: list[FileMessagePart] = field(default_factory=list)
     unread_notices: list[str] = field(default_factory=list)
     """Sentences for the user about data that could not be read."""
+
+    @property
+    def language(self) -> Language:
+        """Language of the person, by the texts of the conversation."""
+        return find_language(text_message(item.role, item.text) for item in self.items if isinstance(item, PostedText))
 
     @property
     def has_small_context(self) -> bool:

@@ -17,6 +17,7 @@ from rightseat.doors.openbb.workspace_tools import EXECUTE_TOOL
 from rightseat.engine.history import minimum_tokens, trim_to_budget
 from rightseat.http.fetch import OutboundClient
 from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, TextMessagePart, ToolCall, text_message
+from rightseat.types.sentences import get_sentence
 from rightseat.types.text import estimate_tokens
 from rightseat.types.turn import AppContext, Turn
 
@@ -133,7 +134,7 @@ async def read_data(raw: Any, name: str, budget: DataBudget, request: OpenBBRequ
     rendered = await budget.render(raw, images=request.supports_images)
     request.files += rendered.files
     if rendered.failed and (request.unread_notices or request.slow_parts):
-        request.unread_notices.append(f"{name[:200]} could not be read")
+        request.unread_notices.append(get_sentence("openbb_unread", request.language, name=name[:200]))
     return rendered
 
 

@@ -41,6 +41,7 @@ from rightseat.types.events import (
     TextStart,
 )
 from rightseat.types.output import RunOutput
+from rightseat.types.sentences import get_sentence
 from rightseat.types.streams import closing
 from rightseat.types.text import decode_or_none
 
@@ -49,14 +50,7 @@ TEXT_EVENT = b'event: copilotMessageChunk\ndata: {"delta":'
 PARAGRAPH = "\n\n"
 MAX_DETAIL = 2000
 GUARDRAIL_CODES = (GuardrailRefused.code, OutputGuarded.code)
-REPEATED_CALL = "I have asked for this data before and got the same, so I stop here. Please ask in another way."
-MISSING_TOOL = "The answer needs a widget or a tool that is not there any more. Please ask again."
-UNREADABLE_MESSAGES = "None of the messages can be read, so there is nothing to answer. Please ask again."
-NO_ANSWER = "The model gave no answer. Please ask again."
-CUT_OFF = {
-    "length": "The answer was cut off: it reached the limit of tokens. Ask for less at once. (length)",
-    "content_filter": "The model's provider stopped this answer. (content_filter)",
-}
+CUT_OFF_REASONS = ("length", "content_filter")
 
 
 def refuse(error: RightseatError) -> Reply:
@@ -109,11 +103,11 @@ class OpenBBEventWriter:
     def write_opening(self) -> Iterator[bytes]:
         """Write what precedes or replaces the model's answer."""
         if not self.request.items:
-            yield from self.write_sentence(UNREADABLE_MESSAGES)
+            yield from self.write_sentence(self.say("unreadable"))
         elif self.request.pending_calls:
             yield from self.write_function_call(list(self.request.pending_calls), resumed=True)
         elif count := self.request.slow_parts:
-            yield from self.write_status(f"Reading {count} file{'s' if count > 1 else ''}")
+            yield from self.write_status(self.say("reading_files" if count > 1 else "reading_file", count=count))
 
     def write_unread_notices(self) -> Iterator[bytes]:
         for sentence in self.request.unread_notices:
@@ -142,6 +136,10 @@ class OpenBBEventWriter:
         self.has_text = True
         yield TEXT_EVENT + encode(text) + b"}\n\n"
 
+    def say(self, key: str, **values: object) -> str:
+        """Return a sentence of this door in the person's language."""
+        return get_sentence(f"openbb_{key}", self.request.language, **values)
+
     def write_sentence(self, text: str) -> Iterator[bytes]:
         return self.write_text((PARAGRAPH if self.has_text else "") + text)
 
@@ -161,11 +159,14 @@ class OpenBBEventWriter:
         match event:
             case CallEnd() if call and not call.start.client:
                 arguments = as_dict(decode_or_none(call.call.arguments))
-                yield from self.write_status(f"Running {call.start.name}", details=[arguments] if arguments else None)
+                yield from self.write_status(
+                    self.say("running", name=call.start.name), details=[arguments] if arguments else None
+                )
             case CallResult(_, content, failed):
-                name = call.start.name if call else "A tool"
-                kind, verb = ("WARNING", "failed") if failed else ("INFO", "is done")
-                yield from self.write_status(f"{name} {verb}", kind, [content[:MAX_DETAIL]] if content else None)
+                name = call.start.name if call else self.say("a_tool")
+                kind, verb = ("WARNING", "failed") if failed else ("INFO", "done")
+                details = [content[:MAX_DETAIL]] if content else None
+                yield from self.write_status(self.say(verb, name=name), kind, details)
             case _:
                 pass
 
@@ -179,7 +180,7 @@ class OpenBBEventWriter:
             case ReasoningEnd():
                 thought, self.reasoning = "".join(self.reasoning).strip(), []
                 if thought:
-                    yield from self.write_status("Thinking", details=[thought[:MAX_DETAIL]])
+                    yield from self.write_status(self.say("thinking"), details=[thought[:MAX_DETAIL]])
             case Artifact():
                 yield from self.write_sse("copilotMessageArtifact", format_artifact(event, self.request.artifact_names))
             case Citations(items):
@@ -189,20 +190,20 @@ class OpenBBEventWriter:
             case Custom("progress", {"message": str(text)}):
                 yield from self.write_status(text)
             case Custom("history_cut", value):
-                yield from self.write_status("Older messages were left out: they do not fit the model", details=[value])
+                yield from self.write_status(self.say("history_cut"), details=[value])
             case _:
                 pass
 
     def write_finish(self, event: RunFinished) -> Iterator[bytes]:
-        if event.reason in CUT_OFF:
-            yield from self.write_sentence(CUT_OFF[event.reason])
+        if event.reason in CUT_OFF_REASONS:
+            yield from self.write_sentence(self.say(event.reason))
         elif event.pending:
             outputs = (self.output.calls.get(id) for id in event.pending)
             calls = (output.call for output in outputs if output and output.ended)
             pending = [PendingClientCall(c.id, c.name, as_dict(decode_or_none(c.arguments))) for c in calls]
             yield from self.write_function_call(pending)
         elif not self.has_text and not self.has_output:
-            yield from self.write_sentence(NO_ANSWER)
+            yield from self.write_sentence(self.say("no_answer"))
         elif self.request.sources and self.request.shows_events:
             collection = {"citations": make_citations(self.request.sources)}
             yield from self.write_sse("copilotCitationCollection", collection)
@@ -212,11 +213,11 @@ class OpenBBEventWriter:
         request = self.request
         next_calls, later = messages.split_next_calls(pending, request.tools, legacy=request.legacy)
         if not next_calls:
-            yield from self.write_sentence(MISSING_TOOL)
+            yield from self.write_sentence(self.say("missing_tool"))
             return
         # Equal calls within one answer are allowed; repeating an earlier answer's calls is a loop.
         if not resumed and messages.is_repeated(pending, request.tools, request.seen_calls, legacy=request.legacy):
-            yield from self.write_sentence(REPEATED_CALL)
+            yield from self.write_sentence(self.say("repeated_call"))
             return
         seen = tuple(dict.fromkeys((*request.state.seen, *request.seen_calls)))[-256:]
         state = replace(request.state, calls=tuple(next_calls), later=tuple(later), seen=seen)
@@ -230,5 +231,5 @@ class OpenBBEventWriter:
             return
         # ERROR makes the client drop the newest call and its result: right only if they were too long.
         kind = "ERROR" if code == "context_too_long" and self.request.current_batches else "WARNING"
-        yield from self.write_status("The answer failed", kind, [{"code": code}])
+        yield from self.write_status(self.say("answer_failed"), kind, [{"code": code}])
         yield from self.write_sentence(f"{message} ({code})")

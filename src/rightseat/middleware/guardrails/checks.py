@@ -183,9 +183,9 @@ class TopicJudge(Check):
         except (UpstreamError, TimeoutError) as error:
             return handle_check_failure("judge", self.on_failure, type(error).__name__)
         if any(answers[name] for name in deny):
-            return Refuse(format_refusal("input", "topic"))
+            return Refuse(format_refusal("input", "topic", turn.get_language()))
         if any(allowed and not any(answers[name] for name in allowed) for allowed in allow):
-            return Refuse(format_refusal("input", "off_topic"))
+            return Refuse(format_refusal("input", "off_topic", turn.get_language()))
         return None
 
     def with_wrapped_model(self, wrap: WrapModel) -> TopicJudge:

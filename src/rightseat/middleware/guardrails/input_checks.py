@@ -24,9 +24,9 @@ MAX_CHECKED = 8
 """Unanswered messages that checks see; older ones are removed."""
 
 
-def make_refusal(guard: GuardrailPolicy, kind: str, reason: str = "") -> GuardrailRefused:
+def make_refusal(guard: GuardrailPolicy, turn: Turn, kind: str, reason: str = "") -> GuardrailRefused:
     log.info("a guardrail refused a message: %s", kind)
-    return GuardrailRefused(guard.format_refusal("input", kind, reason))
+    return GuardrailRefused(guard.format_refusal("input", kind, turn.get_language(), reason))
 
 
 def find_unanswered(turn: Turn) -> list[int]:
@@ -53,11 +53,11 @@ def apply_local_rules(guard: GuardrailPolicy, turn: Turn) -> Turn:
     texts += [answer.text for answer in turn.answers if answer.text]
     if turn.raw is not None:
         if not isinstance(turn.raw.text, str) and rules:
-            raise make_refusal(guard, "unchecked")
+            raise make_refusal(guard, turn, "unchecked")
         texts.append(turn.raw.text if isinstance(turn.raw.text, str) else "")
     for text in texts:
         if problem := rules.find_problem(text):
-            raise make_refusal(guard, problem)
+            raise make_refusal(guard, turn, problem)
     denied = WordList(turn.client.topics.deny)
     check_topics(guard, turn, texts, denied)
     return clean_history(guard, turn, newest_index, denied)
@@ -69,12 +69,12 @@ def check_topics(guard: GuardrailPolicy, turn: Turn, texts: list[str], denied: W
     if not texts or turn.answers or turn.depth:
         return
     if any(denied.matches(text) for text in texts):
-        raise make_refusal(guard, "topic")
+        raise make_refusal(guard, turn, "topic")
     if any(check.topical and "input" in check.directions for check in guard.checks):
         return
     for allowed in (guard.input.allow, WordList(turn.client.topics.allow)):
         if allowed and not any(allowed.matches(text) for text in texts):
-            raise make_refusal(guard, "off_topic")
+            raise make_refusal(guard, turn, "off_topic")
 
 
 def clean_history(guard: GuardrailPolicy, turn: Turn, newest_index: int, denied: WordList) -> Turn:
@@ -157,8 +157,8 @@ async def check_text(guard: GuardrailPolicy, turn: Turn, text: str, find_model: 
     # A token has at least one byte.
     may_exceed = max_tokens and len(text.encode(errors="replace")) > max_tokens
     if may_exceed and await count_tokens(text, find_model(turn.assistant)) > max_tokens:
-        raise make_refusal(guard, "tokens")
+        raise make_refusal(guard, turn, "tokens")
     try:
         return await apply_checks(guard.checks, text, "input", turn)
     except RuleViolation as violation:
-        raise make_refusal(guard, violation.kind, violation.reason) from None
+        raise make_refusal(guard, turn, violation.kind, violation.reason) from None

@@ -189,7 +189,8 @@ class OutputFilter:
             yield from (TextDelta(id, piece.text) for piece in pieces)
             self.has_output = self.has_output or bool(pieces)
         if not self.guard.replacement:
-            raise OutputGuarded(self.guard.format_refusal("output", violation.kind, violation.reason))
+            language = self.turn.get_language()
+            raise OutputGuarded(self.guard.format_refusal("output", violation.kind, language, violation.reason))
         if id in self.filters:
             yield TextDelta(id, (PARAGRAPH if self.has_output else "") + self.guard.replacement)
             yield from self.open_items.end_events()

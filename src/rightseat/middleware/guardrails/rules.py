@@ -22,6 +22,8 @@ from rightseat.middleware.guardrails.personal_data import (
     PersonalDataScan,
     get_personal_data_finder,
 )
+from rightseat.types.language import Language
+from rightseat.types.sentences import get_sentence
 from rightseat.types.turn import ConfirmAfterUntrusted, Turn
 
 Direction = Literal["input", "output"]
@@ -176,22 +178,13 @@ def get_offset(violation: RuleViolation) -> int:
     return -1 if violation.start is None else violation.start
 
 
-REFUSALS = {"input": "This message is not answered: {why}.", "output": "The answer was stopped: {why}."}
-REASONS = {
-    "words": "it contains words that are not allowed here",
-    "pattern": "it contains something of a form that is not allowed here",
-    "topic": "it is about something that is not talked about here",
-    "off_topic": "it is not about what this assistant is for",
-    "length": "it is longer than allowed here",
-    "tokens": "it has more tokens than allowed here",
-    "personal": "it contains personal data or a secret",
-    "validator": "a check that is set up here does not allow it",
-    "unchecked": "a check that is set up here could not be made",
-}
+REASONS = ("words", "pattern", "topic", "off_topic", "length", "tokens", "personal", "validator", "unchecked")
+"""Kinds of violations that have a sentence of their own."""
 
 
-def format_refusal(direction: Direction, kind: str) -> str:
-    return REFUSALS[direction].format(why=REASONS.get(kind, REASONS["validator"]))
+def format_refusal(direction: Direction, kind: str, language: Language = "en") -> str:
+    why = get_sentence(f"guard_{kind if kind in REASONS else 'validator'}", language)
+    return get_sentence(f"{direction}_refused", language, why=why)
 
 
 class TextRules(Struct, frozen=True, kw_only=True):
@@ -296,5 +289,5 @@ class GuardrailPolicy(Struct, frozen=True, kw_only=True):
         untrusted = self.untrusted.confirm != "off" or self.untrusted.redacted
         return bool(self.input or self.output or self.schema or self.checks or untrusted)
 
-    def format_refusal(self, direction: Direction, kind: str, reason: str = "") -> str:
-        return self.refusal or reason or format_refusal(direction, kind)
+    def format_refusal(self, direction: Direction, kind: str, language: Language, reason: str = "") -> str:
+        return self.refusal or reason or format_refusal(direction, kind, language)

@@ -15,6 +15,8 @@ from rightseat.errors import ContinuationGone
 from rightseat.plugins.flows.step_context import StepOutput
 from rightseat.plugins.plugin import END, START, Flow, Step
 from rightseat.types.events import Usage
+from rightseat.types.language import Language
+from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import CheckpointStore, Store
 from rightseat.types.tools import Ask
 from rightseat.types.turn import Owner, Turn
@@ -120,14 +122,14 @@ def start_progress(flow: Flow, question: str, run: str = "", key: str = "") -> F
     )
 
 
-def restore_progress(state: Any, flow: Flow) -> FlowProgress:
+def restore_progress(state: Any, flow: Flow, language: Language = "en") -> FlowProgress:
     """Decode saved progress; ContinuationGone if the flow has changed since."""
     try:
         progress = msgspec.convert(state, FlowProgress)
     except msgspec.ValidationError:
         progress = None
     if progress is None or progress.flow != flow.id or progress.digest != flow.digest:
-        raise ContinuationGone("The flow has changed since it stopped. Please ask again from the start.")
+        raise ContinuationGone(get_sentence("stopped_flow_changed", language))
     return progress
 
 
@@ -144,7 +146,6 @@ _leases: WeakKeyDictionary[object, set[tuple[str, str]]] = WeakKeyDictionary()
 """Leased keys by store; only the store survives a reload."""
 _decode_progress = msgspec.json.Decoder(FlowProgress).decode
 MAX_LOOKBACK = 8
-ALREADY_ANSWERED = "This question was answered before, or it has expired. Please ask again."
 
 
 class FlowCheckpoint:
@@ -170,13 +171,13 @@ class FlowCheckpoint:
             return await self.claim(unfinished)
         return start_progress(flow, question, key=key)
 
-    async def resume(self, state: Any, flow: Flow, answers: tuple[Any, ...]) -> FlowProgress:
+    async def resume(self, state: Any, flow: Flow, answers: tuple[Any, ...], language: Language = "en") -> FlowProgress:
         """Resume a run with answers to its questions; ContinuationGone if it went on meanwhile."""
-        progress = restore_progress(state, flow)
+        progress = restore_progress(state, flow, language)
         if not self.acquire_lease(progress.key):
-            raise ContinuationGone(ALREADY_ANSWERED)
+            raise ContinuationGone(get_sentence("ask_expired", language))
         if self.store is not None and not await self.is_current(progress):
-            raise ContinuationGone(ALREADY_ANSWERED)
+            raise ContinuationGone(get_sentence("ask_expired", language))
         return await self.claim(progress.with_answers(answers))
 
     async def find_interrupted_question(self, flow: Flow, turn: Turn) -> str:

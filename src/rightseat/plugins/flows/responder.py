@@ -37,7 +37,9 @@ from rightseat.types.events import (
     Usage,
     text_events,
 )
+from rightseat.types.language import Language
 from rightseat.types.messages import Message, ToolCall
+from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import Continuation, IdGenerator, Store
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
@@ -121,7 +123,7 @@ class FlowTool:
             if ctx.state is None:
                 progress = await checkpoint.begin(self.flow, args["request"], ctx.turn)
             else:
-                progress = await checkpoint.resume(ctx.state, self.flow, ctx.answers)
+                progress = await checkpoint.resume(ctx.state, self.flow, ctx.answers, ctx.turn.get_language())
             async with closing(self.stream_run(progress, checkpoint, ctx)) as items:
                 async for item in items:
                     yield item
@@ -216,11 +218,8 @@ CALL_NAME = "flow"
 # Ends that a person has chosen: they are reported, not raised.
 CHOSEN_ENDS = ("cancelled", "no_answer", FlowStopped.code)
 
-# Messages to the user; the tool results are worded for a model.
-END_MESSAGES = {
-    "cancelled": "The flow ends here: its question was not answered.",
-    "no_answer": "The flow ends here: it has asked three times, and none of the answers could be used.",
-}
+# Sentences for the user; the tool results are worded for a model.
+END_SENTENCES = {"cancelled": "flow_cancelled", "no_answer": "flow_unanswered"}
 
 
 class FlowResponder:
@@ -262,7 +261,7 @@ class FlowResponder:
                 yield event
             return
         if result is not None and result.failed:
-            for event in text_events(ids.new_message_id(), describe_chosen_end(result.content)):
+            for event in text_events(ids.new_message_id(), describe_chosen_end(result.content, turn.get_language())):
                 yield event
         yield RunFinished("stop", flow_tool.usage)
 
@@ -273,7 +272,7 @@ class FlowResponder:
             checkpoint = FlowCheckpoint(self.store, turn.owner)
             interrupted = await checkpoint.find_interrupted_question(self.flow, turn)
             if turn.answers and not interrupted:
-                raise ContinuationGone("This question was answered before, or it has expired. Please ask again.")
+                raise ContinuationGone(get_sentence("ask_expired", turn.get_language()))
             user_texts = (message.text.strip() for message in reversed(turn.messages) if message.role == "user")
             request = interrupted or next(user_texts, "") or self.question
             ids = IdGenerator()
@@ -283,7 +282,7 @@ class FlowResponder:
             batch.begin(())
             return ids, batch
         if continuation.digest != self.digest:
-            raise ContinuationGone("The flow has changed since it asked. Please ask again from the start.")
+            raise ContinuationGone(get_sentence("flow_changed", turn.get_language()))
         ids = IdGenerator(continuation.ticket, continuation.number)
         batch = self.make_batch(continuation.added[-1], tool, turn, ids)
         await resume_batch(batch, continuation, self.get_services(self.flow, turn).model)
@@ -304,7 +303,7 @@ class FlowResponder:
         return ToolCallBatch(message, {CALL_NAME: tool}, turn, ids, self.store, self.flow.timeout + GRACE_SECONDS)
 
 
-def describe_chosen_end(content: str) -> str:
+def describe_chosen_end(content: str, language: Language) -> str:
     """Return the message for an end that a person has chosen; raise any other failure."""
     error = msgspec.json.decode(content)["error"]
     code, message = error["code"], error["message"]
@@ -312,7 +311,7 @@ def describe_chosen_end(content: str) -> str:
         raise ContinuationGone(message)
     if code not in CHOSEN_ENDS:
         raise FlowFailed(message)
-    return END_MESSAGES.get(code, str(message))
+    return get_sentence(END_SENTENCES[code], language) if code in END_SENTENCES else str(message)
 
 
 DEFAULT_ASSISTANT = "default"

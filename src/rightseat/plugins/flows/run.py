@@ -21,7 +21,9 @@ from rightseat.plugins.flows.steps import LLM, NONE, get_kind
 from rightseat.plugins.plugin import END, Flow, Step
 from rightseat.types.chunks import ModelChunk, UsageChunk
 from rightseat.types.events import Custom, Event, OpenMessageTracker, StepEnd, StepStart, Usage
+from rightseat.types.language import Language
 from rightseat.types.model import Model, ModelWrapper, Prompt
+from rightseat.types.sentences import get_sentence
 from rightseat.types.streams import closing, with_timeout
 from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, encode_fallback, is_approved
 from rightseat.types.turn import Turn
@@ -109,29 +111,17 @@ class UsageTrackingModel(ModelWrapper):
 
 ACTION, RETRY, SKIP, STOP = "then", "retry", "skip", "stop"
 
-RERUN_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        ACTION: {
-            "type": "string",
-            "enum": [RETRY, SKIP, STOP],
-            "description": "retry runs the step again, skip goes on without it, stop ends the flow",
-        }
-    },
-    "required": [ACTION],
-}
+
+def make_confirmation(flow: Flow, step: Step, language: Language) -> Ask:
+    text = get_sentence("allow_step", language, step=describe_step(step), flow=flow.id)
+    return Ask(escape_unprintable(text), "confirm", APPROVAL_SCHEMA)
 
 
-def make_confirmation(flow: Flow, step: Step) -> Ask:
-    return Ask(escape_unprintable(f"Allow the step {describe_step(step)} of {flow.id}?"), "confirm", APPROVAL_SCHEMA)
-
-
-def make_rerun_question(flow: Flow, step: Step) -> Ask:
-    text = (
-        f"The server stopped in the middle of the step {describe_step(step)} of {flow.id}: it may have run. "
-        "Shall it be run again (retry), left out (skip), or shall the flow end here (stop)?"
-    )
-    return Ask(escape_unprintable(text), "form", RERUN_SCHEMA)
+def make_rerun_question(flow: Flow, step: Step, language: Language) -> Ask:
+    text = get_sentence("rerun_step", language, step=describe_step(step), flow=flow.id)
+    action = {"type": "string", "enum": [RETRY, SKIP, STOP], "description": get_sentence("rerun_choices", language)}
+    schema = {"type": "object", "properties": {ACTION: action}, "required": [ACTION]}
+    return Ask(escape_unprintable(text), "form", schema)
 
 
 def describe_step(step: Step) -> str:
@@ -277,6 +267,7 @@ class FlowRun:
     async def check_preconditions(self, step: Step) -> StepOutput | Pause | None:
         """Return a question to ask first, an output that replaces the run, or None to run the step."""
         progress = self.progress
+        language = self.turn.get_language()
         if progress.asks:
             return Pause(progress.asks)
         if progress.asking == "again":
@@ -284,16 +275,16 @@ class FlowRun:
             if chosen == SKIP:
                 return StepOutput(None, "It was left out: it may have run before.")
             if chosen != RETRY:
-                raise FlowStopped(f"The flow {self.flow.id} was stopped at step {step.name!r}.")
+                raise FlowStopped(get_sentence("flow_stopped", language, flow=self.flow.id, step=repr(step.name)))
             self.progress = replace(progress, begun=False, asking="", verdict=None)
         elif progress.begun and not self.is_repeatable(step):
-            return await self.ask("again", make_rerun_question(self.flow, step))
+            return await self.ask("again", make_rerun_question(self.flow, step, language))
         if not step.confirm or self.progress.agreed:
             return None
         if progress.asking != "confirm":
-            return await self.ask("confirm", make_confirmation(self.flow, step))
+            return await self.ask("confirm", make_confirmation(self.flow, step, language))
         if not is_approved(progress.verdict):
-            raise FlowStopped(f"The step {step.name!r} was not allowed, so the flow {self.flow.id} ends here.")
+            raise FlowStopped(get_sentence("step_denied", language, step=repr(step.name), flow=self.flow.id))
         self.progress = replace(progress, agreed=True, asking="", verdict=None)
         return None
 

@@ -18,7 +18,10 @@ from rightseat.plugins.http.request import UnsignedRequest
 from rightseat.plugins.http.response import Redactor, format_response
 from rightseat.plugins.plugin import Operation, Plugin, make_tool_name
 from rightseat.types.events import Event
+from rightseat.types.language import Language, detect_language
+from rightseat.types.sentences import get_sentence
 from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, Result, Tool, ToolContext, error_result, is_approved
+from rightseat.types.turn import Turn
 
 CallStage = Literal["start", "values", "file", "confirm"]
 
@@ -55,16 +58,11 @@ class OperationCallProgress:
         return Pause((ask,), {"stage": stage, "arguments": self.arguments, "seal": self.fingerprint})
 
 
-def format_values_question(name: str, fields: list[str]) -> str:
-    """Return the question for missing values, in Chinese where the fields are described in Chinese."""
+def format_values_question(name: str, fields: list[str], turn: Turn) -> str:
+    """Return the question for missing values, in the person's language, else in that of the fields."""
     fields_text = escape_unprintable("; ".join(fields))
-    if is_chinese(fields_text):
-        return f"{name} 还需要：{fields_text}。请问应填写什么？"
-    return f"{name} needs {fields_text}. Which value shall it have?"
-
-
-def is_chinese(text: str) -> bool:
-    return any("\u4e00" <= char <= "\u9fff" for char in text)
+    language = turn.get_language(detect_language(fields_text))
+    return get_sentence("missing_values", language, name=name, fields=fields_text)
 
 
 def escape_unprintable(text: str) -> str:
@@ -131,15 +129,16 @@ class OperationTool:
         progress.files, missing_files = self.resolve_files(arguments, files)
         missing = self.arguments.find_missing(arguments)
         if missing and progress.stage == "start":
-            text = format_values_question(self.operation.name, [self.arguments.describe_path(path) for path in missing])
+            fields = [self.arguments.describe_path(path) for path in missing]
+            text = format_values_question(self.operation.name, fields, context.turn)
             return progress.make_pause("values", Ask(text, "form", self.arguments.build_form(missing)))
         if missing_files:
             if progress.stage == "file":
                 return error_result("no_file", f"No file was attached for {', '.join(missing_files)}.")
-            return self.ask_for_files(progress, missing_files, files)
+            return self.ask_for_files(progress, missing_files, files, self.choose_language(context))
         if problem := self.arguments.validate(arguments):
             return error_result("invalid_arguments", problem)
-        return self.check_approval(progress)
+        return self.check_approval(progress, self.choose_language(context))
 
     def resolve_files(
         self, arguments: dict[str, Any], files: list[Attachment]
@@ -165,40 +164,45 @@ class OperationTool:
                 arguments[name] = names if several else names[0]
         return resolved, missing_files
 
-    def ask_for_files(self, progress: OperationCallProgress, names: list[str], files: list[Attachment]) -> Pause:
-        attach, which = "Can you attach a file ({}) to your answer?", "Which of the attached files is meant ({})?"
-        if is_chinese(self.operation.description):
-            attach, which = "请随回复上传文件（{}）。", "请问使用哪个已上传的文件（{}）？"
+    def choose_language(self, context: ToolContext) -> Language:
+        """Return the language of the person, or of the operation where the person has written nothing."""
+        return context.turn.get_language(detect_language(self.operation.description))
+
+    def ask_for_files(
+        self, progress: OperationCallProgress, names: list[str], files: list[Attachment], language: Language
+    ) -> Pause:
         names_text = escape_unprintable(", ".join(names))
         if not files:
-            return progress.make_pause("file", Ask(attach.format(names_text)))
+            return progress.make_pause("file", Ask(get_sentence("attach_file", language, names=names_text)))
         choice: dict[str, Any] = {"type": "string", "enum": [file.name for file in files]}
         several = self.arguments.file_arguments
         fields = {name: {"type": "array", "items": choice} if several[name] else choice for name in names}
         form = {"type": "object", "properties": fields, "required": names}
-        return progress.make_pause("file", Ask(which.format(names_text), "form", form))
+        text = get_sentence("choose_file", language, names=names_text)
+        return progress.make_pause("file", Ask(text, "form", form))
 
-    def ask_for_approval(self, progress: OperationCallProgress, request: UnsignedRequest) -> Pause:
+    def ask_for_approval(self, progress: OperationCallProgress, request: UnsignedRequest, language: Language) -> Pause:
         """Ask for approval of the exact request. The plugin author's texts are left out: they may mislead."""
         servers = self.api.server_urls(self.operation)
-        hosts = " or ".join(dict.fromkeys(urlsplit(url).netloc for url in servers)) or "no server"
+        names = dict.fromkeys(urlsplit(url).netloc for url in servers)
+        hosts = get_sentence("or", language).join(names) or get_sentence("no_server", language)
         arguments_json = msgspec.json.encode(progress.arguments).decode()
         prefix = urlsplit(servers[0]).path.rstrip("/") if servers else ""
         request_line = f"{request.method} {prefix}{request.path}"
-        text = f"Allow {request_line} at {hosts} with {arguments_json}?"
-        if is_chinese(self.operation.description):
-            text = f"是否允许向 {hosts} 发送 {request_line}，参数为 {arguments_json}？"
+        text = get_sentence("allow_request", language, request=request_line, hosts=hosts, arguments=arguments_json)
         return progress.make_pause("confirm", Ask(escape_unprintable(text), "confirm", APPROVAL_SCHEMA))
 
-    def check_approval(self, progress: OperationCallProgress) -> OperationCallProgress | Result | Pause:
+    def check_approval(
+        self, progress: OperationCallProgress, language: Language
+    ) -> OperationCallProgress | Result | Pause:
         if not self.api.policy.requires_confirmation(self.operation):
             return progress
         # Build the request before asking for approval: it may be invalid.
         request = self.api.build_request(self.operation, progress.arguments, progress.files)
         if progress.stage != "confirm":
-            return self.ask_for_approval(progress, request)
+            return self.ask_for_approval(progress, request, language)
         if not is_approved(progress.answer):
-            return error_result("denied", "The person did not allow this call.")
+            return error_result("denied", get_sentence("call_denied", language))
         if progress.approved_fingerprint != progress.fingerprint:
             return error_result("changed", "The call is no longer the one that was agreed to. Ask again.")
         return progress

@@ -28,6 +28,7 @@ from rightseat.types.events import Event
 from rightseat.types.messages import ImageMessagePart, Message, TextMessagePart
 from rightseat.types.schema import get_validator
 from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext, ToolHandler, error_result
+from rightseat.types.turn import Turn
 
 Schema = dict[str, Any]
 LOAD_TIMEOUT = 10.0
@@ -49,14 +50,14 @@ def make_partial_check(schema: Schema) -> Callable[[Any], str | None]:
     return lambda arguments: get_validator(optional_schema).find_problem(arguments)
 
 
-def ask_for_missing(name: str, schema: Schema, args: dict[str, Any]) -> Pause | None:
+def ask_for_missing(name: str, schema: Schema, args: dict[str, Any], turn: Turn) -> Pause | None:
     names = [field for field in schema.get("required") or () if field not in args]
     if not names:
         return None
     fields = {field: (schema.get("properties") or {}).get(field) or {} for field in names}
     descriptions = {field: inner.get("description") for field, inner in fields.items() if isinstance(inner, dict)}
     texts = [f"{field} ({descriptions[field]})" if descriptions.get(field) else field for field in names]
-    text = format_values_question(name, texts)
+    text = format_values_question(name, texts, turn)
     form = {"type": "object", "properties": fields, "required": names}
     if "$defs" in schema:
         form["$defs"] = schema["$defs"]
@@ -193,7 +194,7 @@ def make_call(child: ToolProcesses, script: PluginScript) -> ToolHandler:
         inputs = flow_inputs(ctx) if script.kind == "class" else {}
         answer = ctx.answers[-1] if ctx.state is not None and ctx.answers else None
         arguments = {**inputs, **args, **(answer if isinstance(answer, dict) else {})}
-        if (pause := ask_for_missing(script.name, script.arguments, arguments)) is not None:
+        if (pause := ask_for_missing(script.name, script.arguments, arguments, ctx.turn)) is not None:
             yield pause
             return
         async with semaphore:

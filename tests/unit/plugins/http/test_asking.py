@@ -62,7 +62,7 @@ async def test_missing_values_are_asked_for_and_only_those(api: RecordingApi) ->
     events = await run_turn(runtime)
     [ask] = [event for event in events if isinstance(event, Interrupt)]
     assert (ask.kind, ask.schema["properties"], ask.schema["required"]) == ("form", {"host": HOST}, ["host"])
-    assert ask.message == "act 还需要：host (主机ID)。请问应填写什么？"
+    assert ask.message == "act needs host (主机ID). Which value shall it have?"
     assert api.requests == []
     # What does not fit is asked again, and the call is not made.
     events = await run_turn(runtime, answers=(InterruptAnswer(ask.id, payload={"host": "web"}),))
@@ -150,7 +150,12 @@ async def test_a_value_that_may_be_empty_is_no_missing_one(api: RecordingApi) ->
     assert json.loads(api.last_request.body) == {"a": "", "b": None, "c": ""}
 
 
-async def test_a_plugin_in_chinese_asks_in_chinese(api: RecordingApi) -> None:
+@pytest.mark.demand("language.sentences_in_persons_language")
+@pytest.mark.parametrize(
+    ("said", "is_chinese"), [("删掉它", True), ("delete it", False), ("", True)], ids=["chinese", "english", "nothing"]
+)
+async def test_an_operation_asks_in_the_person_s_language(api: RecordingApi, said: str, is_chinese: bool) -> None:
+    """Where the person has written nothing, the plugin's language counts."""
     host = api.url.removeprefix("http://")
     body = make_object_body("multipart/form-data", ["f"], f={"type": "string", "format": "binary"})
     made = make_plugin(
@@ -158,8 +163,11 @@ async def test_a_plugin_in_chinese_asks_in_chinese(api: RecordingApi) -> None:
         make_operation("POST", "/x", body=body, url=api.url, description="上传文件。", name="up"),
     )
     async with open_tools(made) as (cut, up):
-        asked = [(await call_tool(tool)).pause.asks[0].message for tool in (cut, up)]
-    assert asked == [f"是否允许向 {host} 发送 DELETE /x，参数为 {{}}？", "请随回复上传文件（f）。"]
+        messages = (text_message("user", said),)
+        asked = [(await call_tool(tool, messages=messages)).pause.asks[0].message for tool in (cut, up)]
+    chinese = [f"是否允许向 {host} 发送 DELETE /x，参数为 {{}}？", "请随回复上传文件（f）。"]
+    english = [f"Allow DELETE /x at {host} with {{}}?", "Can you attach a file (f) to your answer?"]
+    assert asked == (chinese if is_chinese else english)
 
 
 @pytest.mark.demand("plugins.dangerous_operations_config_all")

@@ -33,6 +33,7 @@ from rightseat.plugins.flows.templates import (
 from rightseat.plugins.plugin import Flow, Problem, Step
 from rightseat.types.events import Custom
 from rightseat.types.schema import get_validator
+from rightseat.types.sentences import get_sentence
 from rightseat.types.streams import closing, with_timeout
 from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, Result, Tool, ToolContext, is_approved
 
@@ -120,7 +121,7 @@ async def make_api_output(ctx: StepContext, result: Result) -> StepOutput:
         match content:
             case {"error": {"code": "denied"}}:
                 # Not an error: no retry and no on_error.
-                raise FlowStopped(f"The step {ctx.step.name!r} was not allowed, so the flow ends here.")
+                raise FlowStopped(get_sentence("request_denied", ctx.turn.get_language(), step=repr(ctx.step.name)))
             case _:
                 raise StepError(get_error_message(result))
     large = isinstance(content, str) and len(content) > INLINE_PARSE_LIMIT
@@ -211,14 +212,15 @@ async def run_tool(ctx: StepContext) -> StepStream:
     problem = (tool.check or get_validator(tool.parameters).find_problem)(arguments)
     if problem is not None:
         raise StepError(f"{tool.name}: {problem}")
-    answers = ctx.answers
+    answers, language = ctx.answers, ctx.turn.get_language()
     if tool.confirm:
         if not answers:
-            text = f"Allow {tool.name} with {Result(arguments).text}?"
+            arguments_json = Result(arguments).text
+            text = get_sentence("allow_call", language, name=tool.name, arguments=arguments_json)
             yield Pause((Ask(text, "confirm", APPROVAL_SCHEMA),))
             return
         if not is_approved(answers[0]):
-            raise StepError("The person did not allow this call.")
+            raise StepError(get_sentence("call_denied", language))
         answers = answers[1:]
     budget = None if ctx.services.context is None else ctx.services.context * 4 // 5
     tool_context = ToolContext(ctx.turn, ctx.key, ctx.state, answers, budget=budget, idempotency_key=ctx.key)

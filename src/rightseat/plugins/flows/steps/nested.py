@@ -42,7 +42,7 @@ async def stream_subflow(ctx: StepContext, flow: Flow) -> StepStream:
     """Run a flow inside a step, with the context's question, outputs, key and saved state."""
     progress = start_progress(flow, ctx.question, ctx.key)
     if ctx.state is not None:
-        progress = restore_progress(ctx.state, flow)
+        progress = restore_progress(ctx.state, flow, ctx.turn.get_language())
         if ctx.answers:
             # Saved at once: after a crash the answers must not be applied twice.
             progress = progress.with_answers(ctx.answers)

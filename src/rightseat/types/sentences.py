@@ -1,0 +1,157 @@
+"""Sentences that the server itself says to a person in a conversation, in each language of types/language.
+
+Clients match the English sentences: they are part of the wire.
+"""
+
+from __future__ import annotations
+
+from rightseat.types.language import Language
+
+SENTENCES: dict[str, dict[Language, str]] = {
+    # Approvals
+    "allow_call": {"en": "Allow {name} with {arguments}?", "zh": "是否允许执行 {name}，参数为 {arguments}？"},
+    "allow_request": {
+        "en": "Allow {request} at {hosts} with {arguments}?",
+        "zh": "是否允许向 {hosts} 发送 {request}，参数为 {arguments}？",
+    },
+    "or": {"en": " or ", "zh": " 或 "},
+    "no_server": {"en": "no server", "zh": "（没有服务器）"},
+    "allow_step": {"en": "Allow the step {step} of {flow}?", "zh": "是否允许执行 {flow} 的步骤 {step}？"},
+    "reply_yes_or_no": {"en": "Reply yes or no.", "zh": "请回复“是”或“否”。"},
+    "go_on": {"en": "Go on with {node}?", "zh": "是否继续执行 {node}？"},
+    "open_url": {"en": "Open {url} and agree here when it is done.", "zh": "请打开 {url}，完成后在此确认。"},
+    "please_answer": {"en": "Please answer.", "zh": "请回答。"},
+    # Questions for values and files
+    "missing_values": {
+        "en": "{name} needs {fields}. Which value shall it have?",
+        "zh": "{name} 还需要：{fields}。请问应填写什么？",
+    },
+    "attach_file": {"en": "Can you attach a file ({names}) to your answer?", "zh": "请随回复上传文件（{names}）。"},
+    "choose_file": {
+        "en": "Which of the attached files is meant ({names})?",
+        "zh": "请问使用哪个已上传的文件（{names}）？",
+    },
+    "rerun_step": {
+        "en": "The server stopped in the middle of the step {step} of {flow}: it may have run. "
+        "Shall it be run again (retry), left out (skip), or shall the flow end here (stop)?",
+        "zh": "服务器在执行 {flow} 的步骤 {step} 时停止，该步骤可能已经执行过。"
+        "请问是重新执行（retry）、跳过（skip），还是结束流程（stop）？",
+    },
+    "rerun_choices": {
+        "en": "retry runs the step again, skip goes on without it, stop ends the flow",
+        "zh": "retry：重新执行该步骤；skip：跳过该步骤；stop：结束流程",
+    },
+    # An answer that does not fit
+    "ask_again": {"en": "{question}\n({problem})", "zh": "{question}\n（{problem}）"},
+    "fields_not_said": {
+        "en": "the answer does not say {fields}; please give each value by name",
+        "zh": "回答中没有 {fields}；请按名称逐个给出",
+    },
+    "answer_one_of": {"en": "please answer with one of: {choices}", "zh": "请从以下选项中选择：{choices}"},
+    "answer_unreadable": {
+        "en": "the answer could not be read; please give each value by name",
+        "zh": "无法理解该回答；请按名称逐个给出",
+    },
+    "answer_invalid": {"en": "{problem}", "zh": "回答不符合要求：{problem}"},
+    # Calls that a person did not allow or answer
+    "call_denied": {"en": "The person did not allow this call.", "zh": "用户没有允许此操作，操作未执行。"},
+    "call_cancelled": {"en": "The person did not want to answer.", "zh": "用户不想回答，操作未执行。"},
+    "call_unanswered": {"en": "The person was asked three times: {problem}", "zh": "已询问用户三次：{problem}"},
+    # Questions that can no longer be answered
+    "ask_expired": {
+        "en": "This question was answered before, or it has expired. Please ask again.",
+        "zh": "这个问题已经回答过，或者已经过期。请重新提问。",
+    },
+    "call_expired": {
+        "en": "This question was answered before, or it has expired. Please call again.",
+        "zh": "这个问题已经回答过，或者已经过期。请重新调用。",
+    },
+    "assistant_changed": {
+        "en": "The assistant has changed since it asked. Please ask again.",
+        "zh": "提问之后助手已有变动。请重新提问。",
+    },
+    "tool_changed": {
+        "en": "The tool has changed since it asked. Please call it again.",
+        "zh": "提问之后工具已有变动。请重新调用。",
+    },
+    "flow_changed": {
+        "en": "The flow has changed since it asked. Please ask again from the start.",
+        "zh": "提问之后流程已有变动。请从头重新提问。",
+    },
+    "stopped_flow_changed": {
+        "en": "The flow has changed since it stopped. Please ask again from the start.",
+        "zh": "流程停止之后已有变动。请从头重新提问。",
+    },
+    # Flows that a person ends
+    "flow_cancelled": {
+        "en": "The flow ends here: its question was not answered.",
+        "zh": "流程到此结束：它的问题没有得到回答。",
+    },
+    "flow_unanswered": {
+        "en": "The flow ends here: it has asked three times, and none of the answers could be used.",
+        "zh": "流程到此结束：已询问三次，回答都无法使用。",
+    },
+    "flow_stopped": {"en": "The flow {flow} was stopped at step {step}.", "zh": "流程 {flow} 已在步骤 {step} 停止。"},
+    "step_denied": {
+        "en": "The step {step} was not allowed, so the flow {flow} ends here.",
+        "zh": "步骤 {step} 没有得到允许，流程 {flow} 到此结束。",
+    },
+    "request_denied": {
+        "en": "The step {step} was not allowed, so the flow ends here.",
+        "zh": "步骤 {step} 没有得到允许，流程到此结束。",
+    },
+    # Tables as text
+    "more_rows": {"en": "({shown} of {total} rows)", "zh": "（共 {total} 行，显示前 {shown} 行）"},
+    # OpenBB Workspace
+    "openbb_repeated_call": {
+        "en": "I have asked for this data before and got the same, so I stop here. Please ask in another way.",
+        "zh": "这些数据之前已经取过，结果相同，所以到此为止。请换一种方式提问。",
+    },
+    "openbb_missing_tool": {
+        "en": "The answer needs a widget or a tool that is not there any more. Please ask again.",
+        "zh": "回答需要的组件或工具已经不存在。请重新提问。",
+    },
+    "openbb_unreadable": {
+        "en": "None of the messages can be read, so there is nothing to answer. Please ask again.",
+        "zh": "没有可以读取的消息，无法回答。请重新提问。",
+    },
+    "openbb_no_answer": {"en": "The model gave no answer. Please ask again.", "zh": "模型没有给出回答。请重新提问。"},
+    "openbb_length": {
+        "en": "The answer was cut off: it reached the limit of tokens. Ask for less at once. (length)",
+        "zh": "回答被截断：已达到 token 上限。请减少一次提问的内容。（length）",
+    },
+    "openbb_content_filter": {
+        "en": "The model's provider stopped this answer. (content_filter)",
+        "zh": "模型提供方中止了这个回答。（content_filter）",
+    },
+    "openbb_reading_file": {"en": "Reading 1 file", "zh": "正在读取 1 个文件"},
+    "openbb_reading_files": {"en": "Reading {count} files", "zh": "正在读取 {count} 个文件"},
+    "openbb_unread": {"en": "{name} could not be read", "zh": "无法读取 {name}"},
+    "openbb_running": {"en": "Running {name}", "zh": "正在执行 {name}"},
+    "openbb_done": {"en": "{name} is done", "zh": "{name} 已完成"},
+    "openbb_failed": {"en": "{name} failed", "zh": "{name} 失败"},
+    "openbb_a_tool": {"en": "A tool", "zh": "工具"},
+    "openbb_thinking": {"en": "Thinking", "zh": "思考"},
+    "openbb_history_cut": {
+        "en": "Older messages were left out: they do not fit the model",
+        "zh": "较早的消息已省略：超出了模型的上下文",
+    },
+    "openbb_answer_failed": {"en": "The answer failed", "zh": "回答失败"},
+    # Guardrails
+    "input_refused": {"en": "This message is not answered: {why}.", "zh": "这条消息不予回答：{why}。"},
+    "output_refused": {"en": "The answer was stopped: {why}.", "zh": "回答已被中止：{why}。"},
+    "guard_words": {"en": "it contains words that are not allowed here", "zh": "其中有此处不允许的词语"},
+    "guard_pattern": {"en": "it contains something of a form that is not allowed here", "zh": "其中有此处不允许的内容"},
+    "guard_topic": {"en": "it is about something that is not talked about here", "zh": "此处不讨论这个话题"},
+    "guard_off_topic": {"en": "it is not about what this assistant is for", "zh": "它与这个助手的用途无关"},
+    "guard_length": {"en": "it is longer than allowed here", "zh": "它超过了此处允许的长度"},
+    "guard_tokens": {"en": "it has more tokens than allowed here", "zh": "它超过了此处允许的 token 数"},
+    "guard_personal": {"en": "it contains personal data or a secret", "zh": "其中有个人信息或机密"},
+    "guard_validator": {"en": "a check that is set up here does not allow it", "zh": "此处设置的检查不允许它"},
+    "guard_unchecked": {"en": "a check that is set up here could not be made", "zh": "此处设置的检查无法进行"},
+}
+
+
+def get_sentence(key: str, language: Language, **values: object) -> str:
+    """Return the sentence of the key in the language, with its values filled in."""
+    return SENTENCES[key][language].format(**values)
