@@ -55,14 +55,15 @@ def make_booking_check(people: int) -> Callable[[list[Event]], bool]:
         """Nothing is booked before somebody allows it."""
         outcome = events[-1].get("outcome", {})
         questions = [one["message"] for one in outcome.get("interrupts", ())]
-        return questions == [f'Allow demo_book with {{"people":{people}}}?']
+        arguments = f'{{"people":{people}}}'
+        return questions in ([f"Allow demo_book with {arguments}?"], [f"是否允许执行 demo_book，参数为 {arguments}？"])
 
     return asks
 
 
 def draws_chart(events: list[Event]) -> bool:
     shown = [event["value"]["kind"] for event in events if event.get("name") == "artifact"]
-    return shown == ["chart"] and "June" in join_text(events)
+    return shown == ["chart"] and any(month in join_text(events) for month in ("June", "六月"))
 
 
 def list_called_tools(events: list[Event]) -> list[str]:

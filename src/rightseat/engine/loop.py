@@ -35,7 +35,7 @@ from rightseat.types.model import BoundModel, Model, Prompt, ToolChoice, adapt_m
 from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import IdGenerator, Store
 from rightseat.types.streams import closing
-from rightseat.types.tools import Tool, Toolset, make_client_tool, merge_tools
+from rightseat.types.tools import Tool, Toolset, make_client_tool
 from rightseat.types.turn import Turn, check_agent_depth
 
 RESERVED_ANSWER_TOKENS = 1024
@@ -209,14 +209,18 @@ class Engine:
         return models[turn.model]
 
     async def collect_tools(self, turn: Turn, turn_messages: Sequence[Message] = ()) -> dict[str, Tool]:
-        """Return the tools of this turn: server tools first; a client tool never shadows one."""
-        extra_toolset = self.assistant.toolset
-        if extra_toolset is None or turn.raw is not None:
-            return merge_tools(self.assistant.tools, turn.tools)
-        tools = merge_tools(self.assistant.tools, ())
-        await extra_toolset.add_tools(tools, turn, turn_messages)
+        """Return the tools of this turn: server tools first; a client tool never shadows one. A tool whose call
+        waits in the turn stays."""
+        waiting = {call.name for message in turn_messages for call in message.calls}
+        tools = {
+            tool.name: tool
+            for tool in self.assistant.tools
+            if tool.is_offered is None or tool.name in waiting or tool.is_offered(turn)
+        }
+        if self.assistant.toolset is not None and turn.raw is None:
+            await self.assistant.toolset.add_tools(tools, turn, turn_messages)
         for spec in turn.tools:
-            if spec.name not in extra_toolset:
+            if spec.name not in self.server_tools:
                 tools.setdefault(spec.name, make_client_tool(spec))
         return tools
 

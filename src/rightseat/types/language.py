@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, get_args
 
 from rightseat.types.messages import Message
 
 Language = Literal["en", "zh"]
+LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _WORD = re.compile(r"[^\W\d_\u3400-\u4dbf\u4e00-\u9fff]+")

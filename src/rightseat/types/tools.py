@@ -135,6 +135,8 @@ class Tool:
     check: Callable[[Any], str | None] | None = None
     """Validates the arguments instead of the schema and returns the problem: a tool that asks for missing
     values accepts less than its schema requires."""
+    is_offered: Callable[[Turn], bool] | None = None
+    """Decides whether a turn gets the tool; None: every turn does."""
 
     @property
     def runs_on_client(self) -> bool:
@@ -178,11 +180,3 @@ class Toolset(Protocol):
 def make_client_tool(spec: ToolSpec) -> Tool:
     """Make a tool that the client runs: the browser, OpenBB, an OpenAI client's own program."""
     return Tool(spec.name, spec.description, spec.parameters, strict=spec.strict)
-
-
-def merge_tools(server: tuple[Tool, ...], client: tuple[ToolSpec, ...]) -> dict[str, Tool]:
-    """Return all tools by name, server tools first; a client tool never shadows a server tool."""
-    tools = {tool.name: tool for tool in server}
-    for spec in client:
-        tools.setdefault(spec.name, make_client_tool(spec))
-    return tools

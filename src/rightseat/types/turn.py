@@ -64,6 +64,8 @@ class TurnClient(Struct, frozen=True, kw_only=True):
     shows_interrupts: bool = True
     shows_artifacts: bool = True
     """Whether the client displays tables, charts and files; otherwise they become text and links."""
+    is_workspace: bool = False
+    """Whether the client is a workspace (OpenBB), whose own data each conversation is about."""
     returns_call_ids: bool = True
     """Whether the client sends our call ids back with the results of its calls."""
     base_url: str = ""

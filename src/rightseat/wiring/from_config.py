@@ -21,7 +21,7 @@ from rightseat.runtime.threads import ThreadRuns
 from rightseat.tools.function import as_tool
 from rightseat.types.stores import Store
 from rightseat.types.tools import Tool
-from rightseat.wiring.default_model import DEMO_MODEL, ModelChoice, choose_model
+from rightseat.wiring.default_model import ModelChoice, choose_model
 from rightseat.wiring.demo import TOOLS, is_demo, with_demo_plugin
 from rightseat.wiring.lookup import find, split_spec
 from rightseat.wiring.middleware import make_guards, make_hooks
@@ -55,6 +55,8 @@ def build_runtime(
     config = with_demo_plugin(config) if demo else config
     make = _assistants_from_tables if config.assistants else _assistants_from_models
     assistants = make(config, choice, models)
+    if demo:
+        assistants[DEFAULT_ASSISTANT] = replace(assistants[DEFAULT_ASSISTANT], tools=TOOLS)
     assistants, plugins = _attach_plugins(assistants, config, models, before, demo=demo)
     assistants = suggest_vision_assistants(assistants)
     assistants, servers = attach_mcp_servers(assistants, config, before.servers if before else None)
@@ -92,9 +94,12 @@ def _attach_plugins(
 
     plugins = load_catalog(config, before.plugins if before else None, make_embedder(config, models.get))
     attached = attach_plugins(assistants, plugins, config, models.is_local)
-    if demo and DEFAULT_ASSISTANT in assistants:
-        # A small model chooses better among few tools: the demo's flow is an assistant of its own.
-        attached[DEFAULT_ASSISTANT] = assistants[DEFAULT_ASSISTANT]
+    if demo:
+        from rightseat.wiring.demo.sales import make_sales_tools
+
+        # A small model chooses better among few tools: of the plugin it gets the flow alone.
+        default = assistants[DEFAULT_ASSISTANT]
+        attached[DEFAULT_ASSISTANT] = replace(default, tools=(*default.tools, *make_sales_tools(plugins)))
     return attached, plugins
 
 
@@ -112,8 +117,6 @@ def make_quotas(limits: LimitSettings) -> Quotas:
 def _assistants_from_models(config: Config, choice: ModelChoice, models: ModelRegistry) -> dict[str, Assistant]:
     """Make an assistant of every model, the chosen one as default, if there is no [assistants]."""
     default = _plain_assistant(DEFAULT_ASSISTANT, choice.model, models)
-    if choice.demo or choice.model == DEMO_MODEL:
-        default = replace(default, tools=TOOLS)
     others = {name: _plain_assistant(name, name, models) for name in config.models if name != DEFAULT_ASSISTANT}
     return {DEFAULT_ASSISTANT: default} | others
 

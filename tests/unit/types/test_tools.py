@@ -23,7 +23,6 @@ from rightseat.types.tools import (
     ToolContext,
     error_result,
     make_client_tool,
-    merge_tools,
 )
 from rightseat.types.turn import Turn
 from tests.kit.app_server import FakeModel, reply_calls, reply_text
@@ -115,13 +114,11 @@ def test_a_tools_own_except_does_not_eat_the_question() -> None:
     assert not issubclass(AskSignal, Exception)
 
 
-def test_a_servers_tool_is_not_shadowed() -> None:
+def test_a_tool_without_a_call_runs_on_the_client() -> None:
     spec = ToolSpec("f", "theirs", {})
-    server = Tool("f", "ours", {}, call=lambda args, ctx: _never())
-    tools = merge_tools((server,), (spec, ToolSpec("g", "", {})))
-    assert tools["f"] is server
-    assert [one.runs_on_client for one in tools.values()] == [False, True]
     assert make_client_tool(spec).spec == spec
+    assert make_client_tool(spec).runs_on_client
+    assert not Tool("f", "ours", {}, call=lambda args, ctx: _never()).runs_on_client
 
 
 def _never() -> Any:

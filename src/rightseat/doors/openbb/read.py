@@ -235,6 +235,7 @@ def read_query(request: Request, host: Host) -> OpenBBRequest:
             client=TurnClient(
                 forwarded=ForwardedProps(as_dict(query.workspace_options)),
                 headers=request.forwarded_headers,
+                is_workspace=True,
                 shows_interrupts=False,
                 shows_artifacts=shows_events,
                 base_url=request.base,

@@ -21,6 +21,7 @@ from rightseat.errors import ContextTooLong
 from rightseat.plugins.flows.paths import decode_json_text, parse_path, resolve_path
 from rightseat.plugins.flows.step_context import StepContext, StepOutput, make_step_problem
 from rightseat.plugins.plugin import END, Flow, Problem, Step
+from rightseat.types.language import LANGUAGES
 from rightseat.types.text import estimate_tokens
 from rightseat.types.turn import Turn
 
@@ -72,6 +73,19 @@ def fill_value(template: Any, find: VariableLookup) -> Any:
             return [fill_value(inner, find) for inner in template]
         case _:
             return template
+
+
+def is_text(value: Any) -> bool:
+    """Whether the value of a param is a text, or texts by language: `{en: …, zh: …}`."""
+    texts = value.values() if isinstance(value, dict) and value and value.keys() <= set(LANGUAGES) else [value]
+    return all(isinstance(text, str) for text in texts)
+
+
+def choose_text(value: Any, turn: Turn) -> str:
+    """Return the text of a param; of texts by language the person's, else the first."""
+    if isinstance(value, dict) and value:
+        value = value.get(turn.get_language(), next(iter(value.values())))
+    return value if isinstance(value, str) else ""
 
 
 def as_text(value: Any) -> str:

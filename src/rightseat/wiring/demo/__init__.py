@@ -1,40 +1,59 @@
-"""Demo for an unconfigured `serve`: two tools, and a plugin with a flow that draws a chart."""
+"""Demo for an unconfigured `serve`: two tools, and a plugin with a flow that draws a chart.
+
+- offer: which turns get the demo tools.
+- sales: the flow as a tool of the default assistant.
+- recognize: questions for the demo tools, recognized by rules.
+- plugins: the folder of the plugin.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from msgspec.structs import replace
+from msgspec import structs
 
 from rightseat.config.settings import Config, PluginSettings
 from rightseat.tools.function import tool
+from rightseat.types.language import Language
 from rightseat.wiring.default_model import DEMO_MODEL, ModelChoice
+from rightseat.wiring.demo.offer import is_plain_turn
 
 PLUGINS = Path(__file__).parent / "plugins"
+CLOCK_TOOL, BOOKING_TOOL, SALES_TOOL = "demo_clock", "demo_book", "demo_sales"
+DESCRIPTIONS: dict[str, dict[Language, str]] = {
+    CLOCK_TOOL: {"en": "Tell the time in UTC.", "zh": "告诉您现在的 UTC 时间和日期。"},
+    BOOKING_TOOL: {"en": "Book a table in a restaurant.", "zh": "在餐厅预订餐桌（演示，执行前会请您确认）。"},
+    SALES_TOOL: {
+        "en": "Draw the sales of this year by month as a chart.",
+        "zh": "用图表显示今年各月的销售额（演示数据）。",
+    },
+}
+"""What each demo tool does, for a person, by language. The models read the English sentence."""
 
 
-@tool(name="demo_clock")
+@tool(name=CLOCK_TOOL)
 def clock() -> str:
     """Tell the time in UTC."""
     return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-@tool(name="demo_book", confirm=True)
+@tool(name=BOOKING_TOOL, confirm=True)
 def book(people: int) -> str:
     """Book a table in a restaurant."""
     return f"A table for {people} is booked."
 
 
-TOOLS = (clock, book)
+TOOLS = tuple(replace(tool, is_offered=is_plain_turn) for tool in (clock, book))
 
 
 def is_demo(config: Config, choice: ModelChoice) -> bool:
-    """Tell whether no assistants, plugins, agents or models are configured and a demo model answers."""
-    is_unconfigured = not (config.assistants or config.plugins or config.agents or config.models)
-    return is_unconfigured and (choice.demo or choice.model == DEMO_MODEL)
+    """Tell whether nothing of one's own is configured and a demo model answers."""
+    own = (config.assistants, config.plugins, config.agents, config.models, config.mcp, config.databases)
+    return not any(own) and (choice.demo or choice.model == DEMO_MODEL)
 
 
 def with_demo_plugin(config: Config) -> Config:
     """Return the configuration with the demo plugin, whose flow is listed."""
-    return replace(config, plugins=(PluginSettings(path=str(PLUGINS), appears=True),))
+    return structs.replace(config, plugins=(PluginSettings(path=str(PLUGINS), appears=True),))

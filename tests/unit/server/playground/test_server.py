@@ -190,17 +190,17 @@ async def test_flows_and_plugins_are_told_of() -> None:
         assert [(line["source"], line["target"]) for line in flow["lines"]] == [("start", "chart"), ("chart", "end")]
         [plugin] = await get_json(server.url, "/playground/plugins")
         assert plugin["problems"] == []
-        assert "demo_sales" in [tool["name"] for tool in plugin["tools"]]
+        assert [tool["name"] for tool in plugin["tools"]] == ["demo_monthly_sales", "demo_sales"]
 
 
 async def test_an_operation_is_called_by_hand() -> None:
     async with serve_runtime(make_demo_runtime()) as server, RawHttpClient(server.url) as client:
-        await client.post_json("/playground/try", {"tool": "demo_sales", "arguments": {}})
+        await client.post_json("/playground/try", {"tool": "demo_monthly_sales", "arguments": {}})
         assert (await client.read_head()).status == 200
         answer = await client.read_json()
         assert answer["failed"] is False
         assert '"month":"Jan"' in answer["result"]
-        for body, status in (({"tool": "none"}, 404), ({}, 400), ({"tool": "demo_sales", "arguments": 1}, 400)):
+        for body, status in (({"tool": "none"}, 404), ({}, 400), ({"tool": "demo_monthly_sales", "arguments": 1}, 400)):
             await client.post_json("/playground/try", body)
             assert (await client.read_head()).status == status
             assert (await client.read_json())["error"]["message"]

@@ -53,9 +53,11 @@ from rightseat.plugins.flows.steps import StepKind
 from rightseat.plugins.flows.templates import (
     StepVariables,
     as_text,
+    choose_text,
     fill_template,
     fill_value,
     get_input_data,
+    is_text,
     prompt_budget,
 )
 from rightseat.plugins.plugin import Flow, Problem, Step
@@ -249,8 +251,9 @@ async def run_render(ctx: StepContext) -> StepStream:
         raise StepError(f"It cannot be drawn: {error}") from None
     chart = await choose_chart(ctx, table)
     title = ctx.step.params.get("title")
-    if isinstance(title, str):
-        chart = fit_to_table(replace(chart, title=fill_template(title, StepVariables(ctx))), table)
+    if title and is_text(title):
+        text = fill_template(choose_text(title, ctx.turn), StepVariables(ctx))
+        chart = fit_to_table(replace(chart, title=text), table)
     plot = await asyncio.to_thread(build_plot, chart, table)
     option = build_option(plot)
     for artifact in make_artifacts(ctx.turn, plot, option, chart.title or ctx.step.name):

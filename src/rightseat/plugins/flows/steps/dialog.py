@@ -24,7 +24,9 @@ from rightseat.plugins.flows.templates import (
     DEFAULT_USER_PROMPT,
     StepVariables,
     check_placeholders,
+    choose_text,
     fill_template,
+    is_text,
     render_prompts,
 )
 from rightseat.plugins.plugin import Flow, Problem, Step
@@ -104,7 +106,7 @@ async def run_ask(ctx: StepContext) -> StepStream:
         answer = ctx.answers[-1]
         yield StepOutput(answer[ANSWER] if has_options and isinstance(answer, dict) else answer)
         return
-    text = fill_template(str(ctx.step.params.get("question") or ""), StepVariables(ctx))
+    text = fill_template(choose_text(ctx.step.params.get("question"), ctx.turn), StepVariables(ctx))
     if has_options and options:
         schema = {"type": "object", "properties": {ANSWER: {"enum": options}}, "required": [ANSWER]}
     yield Pause((Ask(text, "form", schema) if isinstance(schema, dict) else Ask(text),))
@@ -112,7 +114,8 @@ async def run_ask(ctx: StepContext) -> StepStream:
 
 def check_ask(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     params = step.params
-    if not isinstance(params.get("question"), str) or not params["question"].strip():
+    question = params.get("question")
+    if not question or not is_text(question) or not str(question).strip():
         yield make_step_problem(flow, step, "params.question", "It asks nothing.", "Write the question.")
     options = params.get("options")
     if options is not None and not (isinstance(options, list) and options):
@@ -131,8 +134,8 @@ def check_ask(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem
 async def run_none(ctx: StepContext) -> StepStream:
     """Pass the previous output on. As the last step, answer with the template `say`, without a model call."""
     template = ctx.step.params.get(SAY)
-    if isinstance(template, str) and ctx.last:
-        yield StepOutput(fill_template(template, StepVariables(ctx)), spoken=True)
+    if template is not None and is_text(template) and ctx.last:
+        yield StepOutput(fill_template(choose_text(template, ctx.turn), StepVariables(ctx)), spoken=True)
     else:
         yield StepOutput(ctx.previous.data if ctx.previous else None)
 
@@ -141,7 +144,7 @@ def check_none(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Proble
     template = step.params.get(SAY)
     if template is None:
         return
-    if not isinstance(template, str):
+    if not is_text(template):
         yield make_step_problem(flow, step, f"params.{SAY}", "It is not a text.", "Write what should be said.")
         return
     yield from check_placeholders(flow, step, SAY)
