@@ -8,7 +8,8 @@
 
 The first turn whose `when` matches answers; when none does, the model echoes. `user` is a regular expression
 on the last user message and matches only while no tool has answered since, so that a turn that calls a tool
-does not call it again; `tool` is the tool whose result came last; both need both; `{}` matches always.
+does not call it again; `tool` is the tool whose result came last; `offered` is a tool that the request must
+offer; all that are given must match, and `{}` matches always.
 
 `say` is text or a list of tokens; `reason` is reasoning before it, `refuse` a refusal in its place; `calls`
 come last, their `arguments` an object, or text that may be invalid on purpose. `finish` is stop, length,
@@ -54,6 +55,7 @@ _ARGUMENT = re.compile(r".{1,8}", re.DOTALL)
 class TurnCondition(Struct, frozen=True):
     user: str | None = None
     tool: str | None = None
+    offered: str | None = None
 
 
 class ScriptedCall(Struct, frozen=True):
@@ -90,7 +92,7 @@ class ScriptFileModel(Model):
 
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         user, tool, result = _find_last_inputs(prompt)
-        turn = self._find_turn(user, tool)
+        turn = self._find_turn(user, tool, {spec.name for spec in prompt.tools})
         for chunk in _generate_chunks(turn, {"{user}": user, "{result}": result}):
             # Sleep even for 0 s: a long script must yield to other tasks and stay cancellable.
             await asyncio.sleep(turn.pace_ms / 1000)
@@ -104,10 +106,10 @@ class ScriptFileModel(Model):
             raise errors_by_code()[finish.removeprefix("raise:")]("The script says that the model fails here.")
         yield FinishChunk(cast(Literal["stop", "length", "calls", "content_filter"], finish))
 
-    def _find_turn(self, user: str, tool: str | None) -> ScriptedTurn:
+    def _find_turn(self, user: str, tool: str | None, offered: set[str]) -> ScriptedTurn:
         for turn, pattern in self._turns:
             when = turn.when
-            if when.tool is not None and when.tool != tool:
+            if when.tool not in (None, tool) or (when.offered is not None and when.offered not in offered):
                 continue
             answered = tool is not None and when.tool is None
             if when.user is not None and (answered or not pattern.search(user)):

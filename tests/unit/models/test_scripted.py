@@ -19,7 +19,7 @@ from rightseat.types.chunks import (
 )
 from rightseat.types.events import Usage
 from rightseat.types.messages import Message, ToolCall, text_message
-from rightseat.types.model import Model, Prompt
+from rightseat.types.model import Model, Prompt, ToolSpec
 from rightseat.types.streams import closing
 
 CALLED = (
@@ -176,7 +176,10 @@ def make_demo_model() -> ScriptFileModel:
 @pytest.mark.parametrize("asked", ["What time is it?", "现在几点"])
 async def test_the_demo_calls_the_clock(asked: str) -> None:
     user = text_message("user", asked)
-    assert (await collect_chunks(make_demo_model(), user))[0] == ToolCallStart(0, "demo_clock")
+    offered = Prompt(messages=(user,), tools=(ToolSpec("demo_clock", "", {}),))
+    async with closing(make_demo_model().stream(offered)) as stream:
+        assert await anext(stream) == ToolCallStart(0, "demo_clock")
+    assert "script" in await collect_text(make_demo_model(), user), "it calls no tool that is not offered"
     called = text_message("assistant", "", calls=(ToolCall("c1", "demo_clock", "{}"),))
     assert "12:00" in await collect_text(make_demo_model(), user, called, text_message("tool", "12:00", call_id="c1"))
 
