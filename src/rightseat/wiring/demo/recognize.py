@@ -39,8 +39,8 @@ def normalize_question(question: str) -> str:
         return ""
     if _HAN.search(text):
         text = re.sub(r"\s+", "", text)
-        text = _POLITE_END_ZH.sub("", _POLITE_START_ZH.sub("", text, count=1) if _POLITE_START_ZH.match(text) else text)
-        return text
+        start = _POLITE_START_ZH.match(text)
+        return _POLITE_END_ZH.sub("", text[start.end() :] if start else text)
     text = " ".join(text.split())
     start = _POLITE_START.match(text)
     text = _POLITE_END.sub("", text[start.end() :] if start else text)
@@ -56,7 +56,8 @@ _KIND = r"(?:utc |gmt )?(?:time|date|date and time|time and date|time and the da
 _THE_TIME = rf"(?:the |today's )?(?:current |exact |present |actual )?{_KIND}{_UTC}"
 _CLOCK = re.compile(
     r"(?:what(?:'s| is|s)? "
-    rf"(?:(?=the|today|current|exact|present|actual|utc|gmt){_THE_TIME}|time is it|the time is it|date is it|today's date|date is today|date do we have)|"
+    rf"(?:(?=the|today|current|exact|present|actual|utc|gmt){_THE_TIME}|time is it|the time is it|date is it|"
+    r"today's date|date is today|date do we have)|"
     rf"(?:(?:do you know|tell me|show me|give me|let me know|say|check|get|i need|i want|i need to know|"
     rf"i want to know|i'd like to know|i would like to know|may i know|can i know|can i have|display|print) )?"
     rf"(?:what time it is|what the time is|what time is it|what date it is|{_THE_TIME}|today's date)|"
@@ -87,10 +88,12 @@ def match_clock(question: str) -> dict[str, Any] | None:
 
 # Tables in a restaurant
 
+# fmt: off
 _WORDS = (
-    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen twenty"
-).split()
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
+    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+)
+# fmt: on
 _NUMBERS = {word: number for number, word in enumerate(_WORDS, 1)}
 _NUMBER = rf"(?:\d{{1,3}}|{'|'.join(sorted(_WORDS, key=len, reverse=True))})"
 _RELATIVE = (
@@ -111,7 +114,8 @@ _DAY = (
 _HOUR = r"(?:(?:at|around|for) \d{1,2}(?:[:.]\d{2})? ?(?:pm|am|p\.m\.|a\.m\.|o'clock|h)?)"
 _PLACE = (
     r"(?:(?:at|in) (?:a|an|the|some|any|your|my favou?rite) (?:nice |good |nearby |local )?"
-    r"(?:italian |chinese |french |indian |japanese |thai |mexican |greek )?restaurant(?: nearby)?|by the window|outside)"
+    r"(?:italian |chinese |french |indian |japanese |thai |mexican |greek )?restaurant(?: nearby)?|"
+    r"by the window|outside)"
 )
 _MEAL = r"(?:for (?:dinner|lunch|breakfast|brunch|supper))"
 _WHEN = rf"(?:,? (?:{_DAY}|{_HOUR}|{_PLACE}|{_MEAL}))*"
@@ -120,9 +124,11 @@ _WISH = (
     r"(?:i|we) (?:have|need) to |help (?:me|us) (?:to )?)?"
 )
 _A_TABLE = r"(?:(?:a|one|the) )?(?:restaurant |dinner |lunch )?(?:table|reservation|booking)"
-_BOOK = rf"(?:{_WISH}(?:book|reserve|get|have|find|arrange|order)(?: me| us)? {_A_TABLE}|"
+_BOOK = rf"(?:{_WISH}(?:book|reserve|get|find|arrange)(?: me| us)? {_A_TABLE}|"
 _BOOK += rf"{_WISH}make(?: me| us)? (?:a|one) (?:restaurant |dinner |lunch |table )?(?:reservation|booking)|"
-_BOOK += rf"(?:i|we)(?:'d like| would like| want| need) {_A_TABLE}|(?:a )?table)"
+_BOOK += (
+    rf"(?:can|could|may) (?:i|we) have {_A_TABLE}|(?:i|we)(?:'d like| would like| want| need) {_A_TABLE}|(?:a )?table)"
+)
 _BOOK_FOR = re.compile(rf"{_BOOK}{_WHEN}(?:,)? for (?P<people>{_PEOPLE}|{_PARTY.pattern}){_WHEN}")
 _BOOK_AND_COUNT = re.compile(
     rf"{_BOOK}{_WHEN}[,.;:]? (?:(?:and )?(?:we are|we're|we will be|we'll be|there are|there will be|it's for) )?"
@@ -190,7 +196,7 @@ _BOOKINGS_ZH = tuple(
     for pattern in (
         # 帮我订一张三个人的桌子 · 订个四人桌
         rf"{_WISH_ZH}{_BOOK_ZH}{_DAY_ZH}{_PLACE_ZH}(?:一张|一个|一桌|张|个)?(?:供)?{_PEOPLE_ZH}(?:用餐|吃饭|坐|用)?(?:的)?"
-        rf"(?:一张|一个)?(?:晚餐|午餐|晚饭|午饭)?(?:的)?{_SEAT_ZH}",
+        rf"(?:一张|一个)?(?:晚餐|午餐|晚饭|午饭)?(?:的)?{_SEAT_ZH}(?:[,、]{_DAY_ZH})?",
         rf"{_WISH_ZH}{_BOOK_ZH}{_DAY_ZH}{_PLACE_ZH}(?:一张|一个|张|个)?(?P<people>{_NUMBER_ZH})人(?:餐桌|桌|位)",
         # 订张桌子，四个人 · 预订餐桌，一共5位
         rf"{_WISH_ZH}{_BOOK_ZH}{_DAY_ZH}{_PLACE_ZH}(?:一张|一个|张|个)?{_SEAT_ZH}{_DAY_ZH}[,.;:、]?"
@@ -228,14 +234,16 @@ def _parse_number_zh(text: str) -> int:
 
 # The chart of the sales
 
-_SALES_WORDS = frozenset(
-    (
-        "a an the me us our my this year year's sales sale's figures numbers data chart charts plot graph diagram bar "
-        "column line show display draw plot create make give generate render produce visualize visualise see view want "
-        "need like would i i'd we let get have can may to of for as by per each every in on with month months monthly "
-        "and it over time please now using into so far curve histogram trend build paint"
-    ).split()
-)
+# fmt: off
+_SALES_WORDS = frozenset((
+    "a", "an", "the", "me", "us", "our", "my", "this", "year", "year's", "sales", "figures", "numbers", "data",
+    "chart", "charts", "plot", "graph", "diagram", "bar", "column", "line", "show", "display", "draw", "create",
+    "make", "give", "generate", "render", "produce", "visualize", "visualise", "see", "view", "want", "need", "like",
+    "would", "i", "i'd", "we", "let", "get", "have", "can", "may", "to", "of", "for", "as", "by", "per", "each",
+    "every", "in", "on", "with", "month", "months", "monthly", "and", "it", "over", "time", "now", "using", "into",
+    "so", "far", "curve", "histogram", "trend", "build", "paint",
+))
+# fmt: on
 _SALES = re.compile(r"\bsales\b")
 _CHART = re.compile(
     r"\b(?:charts?|plot|graph|diagram|draw|visuali[sz]e|curve|histogram|show|display|see|view|paint|bar|render)\b"
@@ -245,13 +253,22 @@ _HOW_SALES = re.compile(
     r"what (?:do|did) (?:the |our )?sales look like)(?: so far)?(?: this year| by month| over the year| each month)?"
 )
 # Another period than the year, or a text that only begins like a request.
-_OTHER_SALES = re.compile(r"\bthis month\b|\bmake sales\b|\bsales (?:to|need|want|like|line)\b|\b(?:want|need) sales\b")
+_OTHER_SALES = re.compile(
+    r"\bthis month\b|\bmake sales\b|\bsales (?:to|need|want|like|line)\b|\b(?:want|need) sales\b|"
+    r"(?:i|we) (?:see|like|have|view|get|make|show|plot|draw|can see)\b"
+)
+# fmt: off
 _SALES_PARTS_ZH = (
-    "能不能 可不可以 我想要 我们 我想 我要 想要 帮我 给我 替我 可以 你能 能 想 要 看看 看一看 看一下 看下 查看 看 显示 展示 画出 画 "
-    "绘制 绘出 绘 生成 制作 做 来 出 一下 一张 一幅 一个 一份 张 幅 个 份 用 以 把 将 做成 画成 成 为 的 今年度 今年 本年度 本年 每个月 "
-    "每月 各个月份 各个月 各月份 各月 按月份 按月 月度 逐月 销售额 销售量 销售数据 销售情况 销售业绩 销售走势 销售趋势 销售曲线 销售图表 "
-    "销售图 销售 数据 走势 趋势 统计 柱状图 条形图 折线图 曲线图 图表 图形 图 可视化 形式 方式 吗 吧 呢 公司 出来 一 , 、"
-).split()
+    "能不能", "可不可以", "我想要", "我们", "我想", "我要", "想要", "帮我", "给我", "替我", "可以", "你能", "能",
+    "想", "要", "看看", "看一看", "看一下", "看下", "查看", "看", "显示", "展示", "画出", "画", "绘制", "绘出", "绘",
+    "生成", "制作", "做", "来", "出", "一下", "一张", "一幅", "一个", "一份", "张", "幅", "个", "份", "用", "以",
+    "把", "将", "做成", "画成", "成", "为", "的", "今年度", "今年", "本年度", "本年", "每个月", "每月", "各个月份",
+    "各个月", "各月份", "各月", "按月份", "按月", "月度", "逐月", "销售额", "销售量", "销售数据", "销售情况",
+    "销售业绩", "销售走势", "销售趋势", "销售曲线", "销售图表", "销售图", "销售", "数据", "走势", "趋势", "统计",
+    "柱状图", "条形图", "折线图", "曲线图", "图表", "图形", "图", "可视化", "形式", "方式", "吗", "吧", "呢", "公司",
+    "出来", "一", ",", "、",
+)
+# fmt: on
 _SALES_ZH = re.compile("(?:" + "|".join(sorted(map(re.escape, _SALES_PARTS_ZH), key=len, reverse=True)) + ")+")
 _CHART_ZH = re.compile(r"图|画|绘|显示|展示|可视化|看")
 
