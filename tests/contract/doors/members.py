@@ -14,6 +14,8 @@ from tests.contract.doors.client_result import CLIENT_TOOLS, TOOL_SCHEMA, Client
 from tests.kit.client import RawHttpClient, SseFrame
 from tests.unit.doors.copilotkit import client as copilotkit
 
+QUESTION_MARK = re.compile("[?？]")
+
 
 class DoorClient(Protocol):
     history: list[dict[str, Any]]
@@ -103,7 +105,7 @@ class OpenAIClient:
         message: dict[str, Any] = {"role": "assistant", "content": seen.text or None}
         self.history.append(message | ({"tool_calls": calls} if calls else {}))
         # This wire shows a question only as text: the person reads it there.
-        if not calls and "?" in seen.text:
+        if not calls and QUESTION_MARK.search(seen.text):
             seen.questions = [{"message": seen.text}]
 
 
@@ -190,7 +192,7 @@ class OpenBBClient:
             seen.error, seen.text = match[1], seen.text[: match.start()]
         elif seen.text:
             self.history.append({"role": "ai", "content": seen.text})
-        if not seen.calls and "?" in seen.text:
+        if not seen.calls and QUESTION_MARK.search(seen.text):
             seen.questions = [{"message": seen.text}]
         return seen
 

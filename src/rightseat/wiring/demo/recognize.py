@@ -255,7 +255,7 @@ _HOW_SALES = re.compile(
 # Another period than the year, or a text that only begins like a request.
 _OTHER_SALES = re.compile(
     r"\bthis month\b|\bmake sales\b|\bsales (?:to|need|want|like|line)\b|\b(?:want|need) sales\b|"
-    r"(?:i|we) (?:see|like|have|view|get|make|show|plot|draw|can see)\b"
+    r"^(?:i|we) (?:see|like|have|view|get|make|show|plot|draw|can see)\b"
 )
 # fmt: off
 _SALES_PARTS_ZH = (
