@@ -16,7 +16,7 @@ _GENERIC_PROMPT = re.compile(
     re.IGNORECASE,
 )
 _GENERIC_PROMPT_ZH = re.compile(
-    r"你是(?:一个|一名|一位)?(?:[有乐于用友好礼貌诚实可靠智能的]{0,12})(?:AI|人工智能)?助手[。！]?", re.I
+    r"你是(?:一个|一名|一位)?(?:[有乐于助人用友好礼貌诚实可靠智能的]{0,12})(?:AI|人工智能)?助手[。！]?", re.I
 )
 # Standard instructions of CopilotKit's GraphQL clients, with an empty context and nothing added at the end.
 _COPILOTKIT_PROMPT = re.compile(
