@@ -56,7 +56,7 @@ def build_runtime(
     make = _assistants_from_tables if config.assistants else _assistants_from_models
     assistants = make(config, choice, models)
     if demo:
-        assistants[DEFAULT_ASSISTANT] = replace(assistants[DEFAULT_ASSISTANT], tools=TOOLS)
+        assistants[DEFAULT_ASSISTANT] = _make_demo_assistant(assistants[DEFAULT_ASSISTANT])
     assistants, plugins = _attach_plugins(assistants, config, models, before, demo=demo)
     assistants = suggest_vision_assistants(assistants)
     assistants, servers = attach_mcp_servers(assistants, config, before.servers if before else None)
@@ -101,6 +101,17 @@ def _attach_plugins(
         default = assistants[DEFAULT_ASSISTANT]
         attached[DEFAULT_ASSISTANT] = replace(default, tools=(*default.tools, *make_sales_tools(plugins)))
     return attached, plugins
+
+
+def _make_demo_assistant(assistant: Assistant) -> Assistant:
+    """Return the default assistant with the demo tools and the built-in ones."""
+    from rightseat.models.llamacpp.embedded.model import EmbeddedModel
+    from rightseat.wiring.demo.shortcuts import SHORTCUTS
+
+    builtin = (tool for name in BUILTIN_TOOLS for tool in _load_tools(name))
+    if isinstance(assistant.model, EmbeddedModel):
+        assistant.model.add_shortcuts(SHORTCUTS)
+    return replace(assistant, tools=(*TOOLS, *builtin))
 
 
 def make_quotas(limits: LimitSettings) -> Quotas:

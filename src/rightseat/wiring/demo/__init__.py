@@ -2,7 +2,7 @@
 
 - offer: which turns get the demo tools.
 - sales: the flow as a tool of the default assistant.
-- recognize: questions for the demo tools, recognized by rules.
+- recognize: questions for the demo tools, recognized by rules; shortcuts: the calls that the embedded model makes for them.
 - plugins: the folder of the plugin.
 """
 

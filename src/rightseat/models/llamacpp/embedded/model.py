@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from rightseat.models.llamacpp.embedded import help_answers, passages, plain_chat, requests, results
 from rightseat.models.llamacpp.embedded.plain_chat import SentenceChecker
-from rightseat.models.llamacpp.embedded.shortcuts import Shortcut, find_shortcut, select_tools
+from rightseat.models.llamacpp.embedded.shortcuts import BUILTIN_SHORTCUTS, Shortcut, find_shortcut, select_tools
 from rightseat.models.llamacpp.model import LlamaCppModel
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart, UsageChunk
 from rightseat.types.events import Usage
@@ -47,14 +47,14 @@ class CompleteAnswer(Struct, frozen=True):
 class EmbeddedModel(ModelWrapper):
     """Wrapper of the embedded LlamaCppModel. `shortcuts` are by tool name."""
 
-    def __init__(self, model: LlamaCppModel, shortcuts: Iterable[Shortcut] = ()) -> None:
+    def __init__(self, model: LlamaCppModel, shortcuts: Iterable[Shortcut] = BUILTIN_SHORTCUTS) -> None:
         super().__init__(model)
         self.weights_model = model
-        self.shortcuts: Mapping[str, Shortcut] = {shortcut.tool: shortcut for shortcut in shortcuts}
+        self.shortcuts: dict[str, Shortcut] = {}
+        self.add_shortcuts(shortcuts)
 
-    def with_shortcuts(self, shortcuts: Iterable[Shortcut]) -> EmbeddedModel:
-        """Return a model with further shortcuts over the same weights."""
-        return EmbeddedModel(self.weights_model, [*self.shortcuts.values(), *shortcuts])
+    def add_shortcuts(self, shortcuts: Iterable[Shortcut]) -> None:
+        self.shortcuts |= {shortcut.tool: shortcut for shortcut in shortcuts}
 
     def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         if not needs_checks(prompt):

@@ -61,3 +61,46 @@ def select_tools(
     return tuple(
         tool for tool in tools if tool.name not in shortcuts or shortcuts[tool.name].related.search(question)
     )
+
+
+# The recognizers are imported with the first question: start-up does not pay for their rules.
+
+
+def _match_calculation(question: str) -> dict[str, Any] | None:
+    from rightseat.tools.builtin.match_calculation import match_calculation
+
+    return match_calculation(question)
+
+
+def _match_table_question(question: str) -> dict[str, Any] | None:
+    from rightseat.tools.builtin.match_table import match_table_question
+
+    return match_table_question(question)
+
+
+def _describe_result(question: str, arguments: dict[str, Any], result: str, language: Language) -> str | None:
+    from rightseat.tools.builtin.describe import describe_result
+
+    return describe_result(question, arguments, result, language) or None
+
+
+BUILTIN_SHORTCUTS = (
+    Shortcut(
+        "calculate",
+        _match_calculation,
+        _describe_result,
+        summaries={
+            "en": "Calculate: sums, percentages, units, days between dates, the time in a city.",
+            "zh": "计算：四则运算、百分比、单位换算、日期相差的天数、各地的时间。",
+        },
+    ),
+    Shortcut(
+        "table_query",
+        _match_table_question,
+        _describe_result,
+        summaries={
+            "en": "Answer questions about a table that you paste: the largest, the total, a difference.",
+            "zh": "回答您粘贴的表格里的问题：最大值、合计、差值等。",
+        },
+    ),
+)
