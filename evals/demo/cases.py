@@ -1,5 +1,6 @@
 """The demo as `serve` shows it without any settings: the embedded model, two tools and a flow."""
 
+import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ async def run_case(url: str, case: DemoCase) -> list[Event]:
     """As a page does it, by AG-UI: there a question and a chart are events of their own."""
     message = {"id": "1", "role": "user", "content": case.wording}
     empty: dict[str, Any] = {"tools": [], "context": [], "state": {}, "forwardedProps": {"temperature": 0}}
-    given = {"threadId": case.wording, "runId": "r", "messages": [message], **empty}
+    given = {"threadId": uuid.uuid4().hex, "runId": "r", "messages": [message], **empty}
     async with RawHttpClient(url, timeout=TIMEOUT) as client:
         await client.post_json(f"/agui/{case.assistant}", given)
         assert (await client.read_head()).status == 200

@@ -128,7 +128,7 @@ class PromptAnswer:
     async def ask_adapter(self) -> list[ModelChunk] | None:
         """Return the adapter's call or answer; None if it declines or its answer is unusable."""
         tools = select_tools(self.shortcuts, self.prompt.callable_tools, self.question)
-        prompt = replace(self.prompt, tools=tools)
+        prompt = requests.with_final_mark(replace(self.prompt, tools=tools))
         if requests.wants_writing(self.question) and not tools:
             return None
         answer = await self.collect(prompt, uses_adapter=True)

@@ -8,9 +8,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
 from rightseat.types.chunks import ModelChunk, ToolCallArgs, ToolCallStart
-from rightseat.types.language import Language
-from rightseat.types.messages import Message
+from rightseat.types.language import Language, detect_language
+from rightseat.types.messages import Message, TextMessagePart
 from rightseat.types.model import Prompt, ToolSpec
 from rightseat.types.text import decode_or_none
 
@@ -34,6 +36,10 @@ _WRITING = re.compile(
     re.IGNORECASE,
 )
 _ENGLISH_WISHED = re.compile(r"(?:翻译|译)(?:成|为|到)?英|用英(?:文|语)")
+_QUESTION = re.compile(
+    r"^(?:what|who|whose|when|where|why|which|how|is|are|was|were|does|do|did|can|could|should)\b|什么|谁|哪|几|多少|怎么|为何|如何|吗$",
+    re.IGNORECASE,
+)
 _SAYS_WHO = re.compile(r"\byou are\b|\byour name\b|\bact as\b|你是|您是|扮演", re.IGNORECASE)
 _GENERIC = re.compile(r"^\W*you are (?:a |an )?(?:very )?(?:helpful|friendly|useful)?,? ?(?:ai )?assistant\W*$", re.IGNORECASE)
 _WORD_NUMBERS = {
@@ -74,6 +80,16 @@ def find_context(systems: Iterable[str]) -> str:
 def says_who(system: str) -> bool:
     """Tell whether a system message gives the assistant a role of its own."""
     return bool(_SAYS_WHO.search(system)) and not _GENERIC.fullmatch(system.strip())
+
+
+def with_final_mark(prompt: Prompt) -> Prompt:
+    """Return the prompt with a question mark where the person left it out: the adapter knows questions by it."""
+    *before, last = prompt.messages
+    text = last.text.strip()
+    if not text or not text[-1].isalnum() or not _QUESTION.search(text) or len(last.parts) != 1:
+        return prompt
+    marked = text + "？" if detect_language(text) == "zh" else text[0].upper() + text[1:] + "?"
+    return replace(prompt, messages=(*before, replace(last, parts=(TextMessagePart(marked),))))
 
 
 def wants_action(question: str) -> bool:
