@@ -83,6 +83,7 @@ async def stream_checks(url: str | None, key: Secret | None, path: Path | None) 
 
 async def stream_config_checks(config: Config) -> AsyncIterator[CheckResult]:
     yield setup.check_store(config)
+    yield setup.check_machine()
     yield setup.check_engine(config)
     yield setup.check_embedded_weights(config)
     config = setup.without_local_model(config)

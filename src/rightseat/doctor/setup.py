@@ -23,10 +23,12 @@ from rightseat.doctor.client import REACH_SECONDS, ProbeClient, Unreachable
 from rightseat.doctor.result import CheckResult, broken, good, skipped
 from rightseat.errors import ConfigError
 from rightseat.models.llamacpp import gguf, weights
+from rightseat.models.llamacpp.machine import get_machine
+from rightseat.models.llamacpp.model import LlamaCppModel
 from rightseat.plugins.sql.query import QueryFailed
 from rightseat.stores.sqlite.database import MIGRATIONS
 from rightseat.stores.sqlite.store import DATABASE_FILE
-from rightseat.types.model import Model
+from rightseat.types.model import Model, find_protocol
 from rightseat.wiring import default_model
 from rightseat.wiring.default_model import ENGINE_PACKAGE, choose_model
 from rightseat.wiring.from_config import build_runtime
@@ -244,6 +246,10 @@ def without_local_model(config: Config) -> Config:
     return config
 
 
+def check_machine() -> CheckResult:
+    return good("machine", get_machine().describe())
+
+
 def check_model_files(models: Mapping[str, Model]) -> Iterator[CheckResult]:
     """Check the GGUF file of each model that has `weights`."""
     for name, model in models.items():
@@ -258,6 +264,9 @@ def check_model_files(models: Mapping[str, Model]) -> Iterator[CheckResult]:
         context = f"{header.context_length} tokens" if header.context_length else "context unknown"
         template = "with a chat template" if header.template else "no chat template: ChatML is used"
         yield good(what, f"{header.architecture}, {context}, {template}")
+        local = find_protocol(model, LlamaCppModel)
+        if local is not None and local.engine_settings:
+            yield good(f"model {name}, settings", local.engine_settings)
 
 
 async def check_upstreams(models: Mapping[str, Model]) -> AsyncIterator[CheckResult]:

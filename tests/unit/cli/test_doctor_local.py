@@ -11,7 +11,8 @@ from rightseat.cli.doctor import print_lines, stream_checks
 from rightseat.config.settings import Config
 from rightseat.doctor import setup
 from rightseat.doctor.result import CheckResult
-from rightseat.models.llamacpp import weights
+from rightseat.models.llamacpp import options, weights
+from rightseat.models.llamacpp.machine import Machine
 from tests.unit.models.llamacpp.gguf_files import make_gguf, make_usual_entries
 
 pytestmark = pytest.mark.io
@@ -58,6 +59,23 @@ async def test_a_file_says_what_it_is(folder: Path) -> None:
     assert found["model a, file"].why == "llama, 8192 tokens, with a chat template"
     assert found["model b, file"].why.endswith("no chat template: ChatML is used")
     assert found["model c, file"].state == "broken"
+
+
+@pytest.mark.demand("llamacpp.settings_shown")
+async def test_the_machine_and_the_settings_of_each_model_are_shown(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laptop = Machine(processors=8, cores=4, memory=16 * 10**9, free=8 * 10**9)
+    for module in (setup, options):
+        monkeypatch.setattr(module, "get_machine", lambda: laptop)
+    (folder / "a.gguf").write_bytes(make_gguf(*make_usual_entries()))
+    limited = '[models.a]\nspec = "a.gguf"\nconcurrent = 1\n'
+    own = '[models.b]\nspec = "a.gguf"\ncontext = 1024\nslots = 1\nbatch = 32\n'
+    (folder / "rightseat.toml").write_text(limited + own)
+    found = await collect_checks()
+    assert found["machine"].why == "4 cores (8 processors), 16.0 GB memory, 8.0 GB free"
+    assert found["model a, settings"].why.startswith("4 threads, 2 slots of 4096 tokens")
+    assert found["model b, settings"].why == "4 threads, 1 slot of 1024 tokens, batch 32"
 
 
 @pytest.mark.parametrize(("config", "state"), [(Config(), "skipped"), (Config(model="local"), "broken")])

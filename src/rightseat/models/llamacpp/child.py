@@ -23,20 +23,25 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from rightseat.models.llamacpp.machine import get_machine
+from rightseat.models.llamacpp.machine_settings import BATCHES, choose_threads
+
 HOST = "127.0.0.1"
-CPU_BATCH_SIZE = 64
 _PR_SET_PDEATHSIG = 1
 
 
 class LaunchOptions(Struct, frozen=True):
-    """What to run. `context` is per slot; `threads` None: all usable cores but one, which is left to the event
-    loop; `pooling` is for embedding models whose file names no pooling; `lora_on_request`: the adapter applies
-    only to requests that enable it; `binary` is a llama-server to spawn instead of xllamacpp."""
+    """What to run. `context` is per slot; `threads` None: as the machine has cores; `batch` is the user's choice,
+    `cpu_batch` the one without a GPU where the user made none; `pooling` is for embedding models whose file names
+    no pooling; `lora_on_request`: the adapter applies only to requests that enable it; `binary` is a llama-server
+    to spawn instead of xllamacpp."""
 
     model: Path
     context: int = 4096
     slots: int = 2
     threads: int | None = None
+    batch: int | None = None
+    cpu_batch: int = BATCHES[-1]
     gpu_layers: int | None = None
     cache_mib: int = 512
     embedding: bool = False
@@ -45,6 +50,17 @@ class LaunchOptions(Struct, frozen=True):
     lora_on_request: bool = False
     slot_save_path: Path | None = None
     binary: Path | None = None
+
+    def describe(self) -> str:
+        """Return threads, slots, context and batch in words, for the log and `rightseat doctor`."""
+        threads, slots = count_threads(self), self.slots
+        # A llama-server program and an engine with a GPU choose their own batch.
+        decided = self.binary or get_machine().gpu or sys.platform == "darwin"
+        batch = self.batch or (None if decided else self.cpu_batch)
+        return (
+            f"{threads} thread{'' if threads == 1 else 's'}, {slots} slot{'' if slots == 1 else 's'} "
+            f"of {self.context} tokens{f', batch {batch}' if batch else ''}"
+        )
 
 
 class LaunchRequest(Struct, frozen=True):
@@ -66,8 +82,7 @@ class LaunchResult(Struct, frozen=True, omit_defaults=True):
 
 
 def count_threads(launch: LaunchOptions) -> int:
-    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 2
-    return max(1, cores - 1) if launch.threads is None else launch.threads
+    return choose_threads(get_machine()) if launch.threads is None else launch.threads
 
 
 def die_with_parent() -> None:
@@ -94,10 +109,9 @@ def start_server(launch: LaunchOptions, key: str) -> tuple[str, object]:
     if launch.gpu_layers is not None:
         params.n_gpu_layers = launch.gpu_layers
     has_gpu = any(not str(device.get("name", "")).startswith("CPU") for device in xllamacpp.get_device_info())
-    if not launch.embedding and not has_gpu:
-        # A batch cannot be interrupted: cancellation and other completions wait for its end. On a CPU small
-        # batches are as fast.
-        params.n_batch = params.n_ubatch = CPU_BATCH_SIZE
+    # An embedding engine must take a whole text in one batch.
+    if not launch.embedding and (launch.batch is not None or not has_gpu):
+        params.n_batch = params.n_ubatch = launch.batch or launch.cpu_batch
     params.embedding = launch.embedding
     if launch.pooling is not None:
         kinds = xllamacpp.llama_pooling_type
@@ -128,6 +142,8 @@ def spawn_binary(launch: LaunchOptions, key: str) -> tuple[str, subprocess.Popen
     command += ["--api-key-file", f"/dev/fd/{key_file}"]
     command += ["--ctx-size", str(launch.context * launch.slots), "--parallel", str(launch.slots)]
     command += ["--threads", str(count_threads(launch)), "--slots", "--no-warmup"]
+    batch = None if launch.embedding or launch.batch is None else str(launch.batch)
+    command += ["--batch-size", batch, "--ubatch-size", batch] if batch else []
     command += [] if launch.gpu_layers is None else ["--n-gpu-layers", str(launch.gpu_layers)]
     command += ["--embeddings"] if launch.embedding else []
     command += ["--pooling", launch.pooling] if launch.pooling else []

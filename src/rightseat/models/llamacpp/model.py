@@ -139,6 +139,11 @@ class LlamaCppModel(Model):
         self._adds_bos: bool | None = None
 
     @property
+    def engine_settings(self) -> str:
+        """Threads, slots, context and batch of the engine in words; empty for an attached server."""
+        return self._server.launch.describe() if self._server.launch else ""
+
+    @property
     def ready(self) -> bool:
         """True before the first start attempt: models start lazily, so nothing is down until then."""
         return not self._start_attempted or self._server.ready

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -17,6 +18,8 @@ from rightseat.models.llamacpp import formats, gguf, prefix_cache, weights
 from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.client import parse_server_url
 from rightseat.models.llamacpp.embedded.model import EmbeddedModel
+from rightseat.models.llamacpp.machine import get_machine
+from rightseat.models.llamacpp.machine_settings import USUAL_CONTEXT, MachineSettings, choose_machine_settings
 from rightseat.models.llamacpp.model import (
     Embedder,
     LlamaCppModel,
@@ -57,12 +60,16 @@ class CommonOptions(PromptOptions, frozen=True, kw_only=True):
 
 
 class LocalOptions(CommonOptions, frozen=True, kw_only=True):
-    context: Annotated[int, Meta(ge=256)] = 4096
-    """Tokens of each slot, for prompt and answer together."""
+    context: Annotated[int, Meta(ge=256)] | None = None
+    """Tokens of each slot, for prompt and answer together. Without it, as many as the model was trained for and the
+    machine's memory allows, 32768 at most."""
     slots: Annotated[int, Meta(ge=1, le=64)] = 2
     """The most answers at the same time. Further requests wait."""
     threads: Count | None = None
-    """Threads of the engine. Without it, one less than the number of cores."""
+    """Threads of the engine. Without it, one for each physical core, with one processor left free, 16 at most."""
+    batch: Annotated[int, Meta(ge=1, le=8192)] | None = None
+    """Tokens of a prompt that are processed at once. A batch cannot be interrupted. Without it, 64 to 512 by the
+    machine's cores and memory and the model's size; with a GPU, as the engine decides."""
     gpu_layers: Annotated[int, Meta(ge=0)] | None = None
     """Layers to put on the GPU. Without it, as many as fit, if the engine supports a GPU."""
     llama_server: str | None = None
@@ -99,11 +106,14 @@ def make_local_model(name: str, options: Mapping[str, Any]) -> Model:
         settings = replace(settings, tool_format=None)
     path = _check_gguf_file(name, "The model") if name else weights.require_weights()
     policy = SupervisionPolicy(start_timeout=settings.start_timeout, timeouts=settings.timeouts)
+    chosen = _choose_settings(path, settings)
     launch = LaunchOptions(
         path,
-        context=settings.context,
+        context=chosen.context,
         slots=settings.slots,
-        threads=settings.threads,
+        threads=chosen.threads,
+        batch=settings.batch,
+        cpu_batch=chosen.batch,
         gpu_layers=settings.gpu_layers,
         cache_mib=settings.cache_mib,
         slot_save_path=_prompt_cache_folder(settings),
@@ -120,9 +130,20 @@ def make_local_model(name: str, options: Mapping[str, Any]) -> Model:
         precached_prompts=tuple(map(_read_text_file, settings.precache)),
         embedder=_make_embedder(launch, settings, policy),
         weights=path,
-        context=settings.context,
+        context=chosen.context,
     )
     return EmbeddedModel(model) if uses_adapter else model
+
+
+def _choose_settings(path: Path, settings: LocalOptions) -> MachineSettings:
+    """Return the settings by the machine, with the options that are set in their place."""
+    header = None
+    if settings.context is None:
+        # The engine reports a broken file at its start, and `rightseat doctor` before.
+        with suppress(gguf.GgufError):
+            header = gguf.read_header(path)
+    chosen = choose_machine_settings(get_machine(), header, weights_bytes=path.stat().st_size, slots=settings.slots)
+    return replace(chosen, threads=settings.threads or chosen.threads, context=settings.context or chosen.context)
 
 
 def make_attached_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel:
@@ -194,9 +215,9 @@ def _make_embedder(launch: LaunchOptions, settings: LocalOptions, policy: Superv
     path = _check_gguf_file(settings.embedding, "embedding:") if settings.embedding else launch.model
     second = LaunchOptions(
         path,
-        context=settings.context,
+        context=settings.context or USUAL_CONTEXT,
         slots=settings.slots,
-        threads=settings.threads,
+        threads=launch.threads,
         gpu_layers=settings.gpu_layers,
         embedding=True,
         pooling=settings.pooling or _default_pooling(path),

@@ -18,6 +18,7 @@ from rightseat.errors import ConfigError
 from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models.llamacpp.child import LaunchOptions, LaunchRequest, LaunchResult
 from rightseat.models.llamacpp.client import DEFAULT_TIMEOUTS, LlamaServerClient
+from rightseat.models.llamacpp.machine import get_machine
 from rightseat.tools.subprocess import kill_session
 
 # Environment variables passed to the child; none of them can hold a secret.
@@ -71,6 +72,7 @@ class ServerProcess:
         except BaseException:
             await child.stop()
             raise
+        log.info("local model %s: %s (machine: %s)", launch.model.stem, launch.describe(), get_machine().describe())
         return child
 
     @property

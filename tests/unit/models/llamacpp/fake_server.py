@@ -62,7 +62,7 @@ def main() -> None:
     flags = argparse.ArgumentParser()
     for name in ("--model", "--host", "--port", "--api-key-file", "--ctx-size", "--parallel", "--threads"):
         flags.add_argument(name, required=True)
-    for name in ("--lora", "--slot-save-path"):
+    for name in ("--lora", "--slot-save-path", "--batch-size", "--ubatch-size"):
         flags.add_argument(name)
     for name in ("--slots", "--no-warmup", "--embeddings"):
         flags.add_argument(name, action="store_true")

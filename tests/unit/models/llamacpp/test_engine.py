@@ -20,6 +20,7 @@ from rightseat.errors import ContextTooLong, UpstreamRefused
 from rightseat.models.llamacpp import control_tokens, gguf, template, weights
 from rightseat.models.llamacpp.child import LaunchOptions, count_threads
 from rightseat.models.llamacpp.client import CompletionChunk
+from rightseat.models.llamacpp.machine import get_machine
 from rightseat.models.llamacpp.process import LocalModelNotStarted, SupervisionPolicy
 from rightseat.models.llamacpp.supervision import AttachedServer, LocalModelDied, ManagedServer
 from rightseat.types.messages import text_message
@@ -122,6 +123,17 @@ async def test_a_llama_server_of_ones_own(launch: Build, tmp_path: Path, monkeyp
     assert not engine.ready
     with pytest.raises(LocalModelDied):
         await complete(engine)
+
+
+@pytest.mark.demand("llamacpp.settings_shown", "llamacpp.settings_chosen_by_machine")
+async def test_the_settings_are_passed_on_and_logged(launch: Build, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "rightseat.models.llamacpp"):
+        async with run_engine(launch(context=2048, threads=3, batch=128)) as engine:
+            argv = " ".join((await (await engine.client()).get_props())["argv"])
+    assert "--ctx-size 4096 --parallel 2 --threads 3 --slots --no-warmup --batch-size 128 --ubatch-size 128" in argv
+    machine = get_machine().describe()
+    expected = f"local model model: 3 threads, 2 slots of 2048 tokens, batch 128 (machine: {machine})"
+    assert expected in [record.getMessage() for record in caplog.records]
 
 
 @pytest.mark.demand("llamacpp.engine_child_process_loopback", "llamacpp.invalid_schema_unsupported_keyword")
@@ -282,7 +294,9 @@ async def test_attached(launch: Build) -> None:
 
 @pytest.mark.demand("llamacpp.runs_cores_1_threads")
 def test_a_core_is_left_to_the_loop() -> None:
-    assert count_threads(LaunchOptions(FAKE)) == max(1, len(os.sched_getaffinity(0)) - 1)
+    machine = get_machine()
+    assert count_threads(LaunchOptions(FAKE)) == max(1, min(machine.cores, machine.processors - 1, 16))
+    assert machine.processors <= len(os.sched_getaffinity(0))
 
 
 # ---- the real thing ----
