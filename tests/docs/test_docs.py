@@ -184,15 +184,18 @@ async def test_the_readmes_answer_is_the_embedded_models() -> None:
     assert real["choices"][0]["message"]["content"]
 
 
-def test_the_local_pages_second_file_is_valid_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("number", "context"), [(1, 16384), (2, 8192)])
+def test_the_local_pages_other_files_are_valid_too(
+    number: int, context: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RIGHTSEAT_CACHE", str(tmp_path / "cache"))
-    _, text = find_blocks(ROOT / "docs" / "models-local.md", "toml")
+    text = find_blocks(ROOT / "docs" / "models-local.md", "toml")[number]
     (tmp_path / "rightseat.toml").write_text(text, encoding="utf-8")
     for name in re.findall(r'"([\w-]+\.gguf)"', text):
         (tmp_path / name).write_bytes(make_gguf(*make_usual_entries()))
     (tmp_path / "mine.jinja").write_text("{{ messages }}")
     made = build_runtime(load_config(tmp_path / "rightseat.toml", env={}), env={})
-    assert made.assistants["default"].context == 16384
+    assert made.assistants["default"].context == context
 
 
 @pytest.mark.demand("engine.library_use_runtime_mount")

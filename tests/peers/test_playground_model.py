@@ -6,6 +6,8 @@ import pytest
 import pytest_asyncio
 
 from rightseat.models.llamacpp import weights
+from rightseat.models.llamacpp.machine import get_machine
+from rightseat.models.llamacpp.suggestion import suggest_model
 from tests.kit.server import RightseatProcess
 from tests.peers.browser import BrowserTab, Chromium
 from tests.peers.playground import open_playground
@@ -36,6 +38,16 @@ async def test_the_page_says_that_the_model_is_tiny_and_how_to_bring_another(tab
     await tab.click(".tiny summary")
     await tab.page.get_by_label("Model's name").fill("qwen3")
     await tab.wait_visible(".tiny pre", "rightseat serve --model openai:qwen3")
+
+
+@pytest.mark.demand("playground.page_says_what_model_is_for")
+async def test_the_page_says_what_the_model_is_for(tab: BrowserTab) -> None:
+    await tab.wait_visible(".tiny .notes", "SmolLM2-135M-Instruct")
+    await tab.wait_visible(".tiny .notes", "Not for: reasoning, long texts")
+    if suggest_model(get_machine().memory, cores=get_machine().cores):
+        await tab.wait_visible(".tiny .notes code", "rightseat models pull qwen3-")
+    await tab.click("header >> text=中文")
+    await tab.wait_visible(".tiny .notes", "不适合：推理、长文本")
 
 
 @pytest.mark.demand("playground.opens_three_example_chips", "playground.playwright_real_server_embedded")

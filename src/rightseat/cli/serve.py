@@ -17,30 +17,39 @@ from rightseat.config.load import load_config
 from rightseat.config.settings import Config
 from rightseat.http.endpoint import Door
 from rightseat.server import service
+from rightseat.server.app import App
 from rightseat.server.service import Service, build_app
 from rightseat.server.uvicorn_server import UvicornServer
+from rightseat.types.model import ModelInfo
 from rightseat.wiring.default_model import ModelChoice, choose_model
-from rightseat.wiring.lookup import load_all
+from rightseat.wiring.lookup import load_all, split_spec
+from rightseat.wiring.model_notes import EMBEDDED_NAME, ModelNotes, describe_model, describe_running_model
 from rightseat.wiring.storage import describe_store_location
 
 if TYPE_CHECKING:
     from rightseat.plugins.catalog import PluginCatalog
 
 
-EMBEDDED_LABEL = "local (SmolLM2-135M-Instruct, embedded)"
+EMBEDDED_LABEL = f"local ({EMBEDDED_NAME}, embedded)"
 Row = tuple[str, str]
 
 
 def list_startup_rows(
-    config: Config, choice: ModelChoice, base: str, doors: Sequence[Door], plugins: PluginCatalog | None = None
+    config: Config,
+    choice: ModelChoice,
+    base: str,
+    doors: Sequence[Door],
+    plugins: PluginCatalog | None = None,
+    notes: ModelNotes | None = None,
 ) -> list[Row]:
     """Return the summary's lines as (label, text); an empty label continues the line before."""
-    spec = config.models[choice.model].spec if choice.model in config.models else choice.model
+    spec = _get_spec(config, choice)
     # Clients use the public URL; health checks run on this machine.
     public = config.server.public_url.rstrip("/") or base
     rows = [
         ("model", EMBEDDED_LABEL if spec == "local" else spec),
         ("", choice.why),
+        *_model_rows(notes or describe_model(_make_info(spec))),
         ("page", f"{public}/   open it in a browser: examples to try, and the whole set-up"),
     ]
     for door in doors:
@@ -55,6 +64,29 @@ def list_startup_rows(
         ("data", describe_store_location(config)),
         ("keys", _describe_auth(config)),
     ]
+
+
+def _get_spec(config: Config, choice: ModelChoice) -> str:
+    return config.models[choice.model].spec if choice.model in config.models else choice.model
+
+
+def _make_info(spec: str) -> ModelInfo:
+    kind, name = split_spec(spec)
+    return ModelInfo(kind, name or kind)
+
+
+def _model_rows(notes: ModelNotes) -> list[Row]:
+    rows = [("", line["en"]) for line in notes.lines]
+    commands = ", then ".join(notes.upgrade_commands)
+    return [*rows, ("", f"Better on this machine: {commands}")] if commands else rows
+
+
+def find_notes(app: App, config: Config, choice: ModelChoice) -> ModelNotes | None:
+    """Return the notes of the running model; None if the default assistant uses another than the one on the card."""
+    assistant = app.runtime.get_assistant(None)
+    if assistant is None or assistant.model.info.provider != _make_info(_get_spec(config, choice)).provider:
+        return None
+    return describe_running_model(assistant.model)
 
 
 def _plugin_rows(catalog: PluginCatalog) -> list[Row]:
@@ -123,8 +155,10 @@ def serve(
     def on_ready() -> None:
         # Printed before the ready file is written; a closed stdout must not stop the server.
         with contextlib.suppress(OSError):
-            doors, plugins = load_all("doors"), app.runtime.plugins
-            print_startup(list_startup_rows(config, choose_model(config), base, doors, plugins), base)
+            choice = choose_model(config)
+            notes = find_notes(app, config, choice)
+            rows = list_startup_rows(config, choice, base, load_all("doors"), app.runtime.plugins, notes)
+            print_startup(rows, base)
         if ready := os.environ.get("RIGHTSEAT_READY_FILE"):
             service.write_ready_file(Path(ready), base)
 

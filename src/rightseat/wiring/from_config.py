@@ -25,6 +25,7 @@ from rightseat.wiring.default_model import ModelChoice, choose_model
 from rightseat.wiring.demo import TOOLS, is_demo, with_demo_plugin
 from rightseat.wiring.lookup import find, split_spec
 from rightseat.wiring.middleware import make_guards, make_hooks
+from rightseat.wiring.model_notes import describe_model
 from rightseat.wiring.models import ModelRegistry, model_infos
 from rightseat.wiring.remote import attach_mcp_servers, attach_remote_actions, make_agent_sources
 from rightseat.wiring.runtime import Runtime, RuntimeParts
@@ -56,7 +57,8 @@ def build_runtime(
     make = _assistants_from_tables if config.assistants else _assistants_from_models
     assistants = make(config, choice, models)
     if demo:
-        assistants[DEFAULT_ASSISTANT] = _make_demo_assistant(assistants[DEFAULT_ASSISTANT])
+        notes = describe_model(models.model_info(choice.model))
+        assistants[DEFAULT_ASSISTANT] = _make_demo_assistant(assistants[DEFAULT_ASSISTANT], notes.join_lines())
     assistants, plugins = _attach_plugins(assistants, config, models, before, demo=demo)
     assistants = suggest_vision_assistants(assistants)
     assistants, servers = attach_mcp_servers(assistants, config, before.servers if before else None)
@@ -103,7 +105,7 @@ def _attach_plugins(
     return attached, plugins
 
 
-def _make_demo_assistant(assistant: Assistant) -> Assistant:
+def _make_demo_assistant(assistant: Assistant, description: str) -> Assistant:
     """Return the default assistant with the demo tools and the built-in ones."""
     from rightseat.models.llamacpp.embedded.model import EmbeddedModel
     from rightseat.wiring.demo.shortcuts import SHORTCUTS
@@ -111,7 +113,7 @@ def _make_demo_assistant(assistant: Assistant) -> Assistant:
     builtin = (tool for name in BUILTIN_TOOLS for tool in _load_tools(name))
     if isinstance(assistant.model, EmbeddedModel):
         assistant.model.add_shortcuts(SHORTCUTS)
-    return replace(assistant, tools=(*TOOLS, *builtin))
+    return replace(assistant, tools=(*TOOLS, *builtin), description=description)
 
 
 def make_quotas(limits: LimitSettings) -> Quotas:

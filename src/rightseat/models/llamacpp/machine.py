@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import os
 import sys
@@ -150,6 +149,8 @@ def _parse_processor_list(text: str) -> set[int]:
 def _read_sysctl(name: str) -> int | None:
     if sys.platform != "darwin":
         return None
+    import ctypes
+
     value, size = ctypes.c_uint64(0), ctypes.c_size_t(8)
     failed = ctypes.CDLL(None).sysctlbyname(name.encode(), ctypes.byref(value), ctypes.byref(size), None, 0)
     return None if failed else value.value

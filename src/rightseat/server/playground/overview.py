@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rightseat.http.endpoint import Door, Request
+from rightseat.wiring.model_notes import describe_running_model
 from rightseat.wiring.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ async def describe_server(runtime: Runtime, doors: Sequence[Door], request: Requ
     return {
         "version": version("rightseat"),
         "tiny": uses_builtin_model(runtime),
+        "model": describe_default_model(runtime),
         "charts": has_charts(),
         "assistants": list(list_assistants(runtime)),
         "examples": list(list_examples(runtime)),
@@ -52,6 +54,15 @@ def uses_builtin_model(runtime: Runtime) -> bool:
     assistant = runtime.get_assistant(None)
     info = assistant.model.info if assistant else None
     return info is not None and (info.provider, info.model) in BUILTIN_MODELS
+
+
+def describe_default_model(runtime: Runtime) -> dict[str, Any] | None:
+    """Return name, notes in each language and the commands for a better model; None if no model answers."""
+    assistant = runtime.get_assistant(None)
+    if assistant is None:
+        return None
+    notes = describe_running_model(assistant.model)
+    return {"name": notes.name, "lines": notes.lines, "better": " && ".join(notes.upgrade_commands)}
 
 
 def list_assistants(runtime: Runtime) -> Iterator[dict[str, Any]]:

@@ -16,7 +16,9 @@ from rightseat.config.settings import AuthSettings
 from rightseat.http.auth import Authenticator
 from rightseat.http.fetch.fetch import record_request, record_requests
 from rightseat.http.static import StaticFiles
+from rightseat.models.llamacpp.machine import Machine
 from rightseat.server.playground import door, overview
+from rightseat.wiring import model_notes
 from rightseat.wiring.from_config import build_runtime
 from tests.kit.app_server import FakeModel, reply_text, serve_runtime
 from tests.kit.client import RawHttpClient
@@ -172,6 +174,24 @@ async def test_a_newcomer_finds_three_examples() -> None:
         names = [one["name"] for one in found["assistants"]]
         assert [one["assistant"] for one in found["examples"] if "assistant" in one] == ["demo.sales"]
         assert "demo.sales" in names
+
+
+@pytest.mark.demand("playground.page_says_what_model_is_for", "engine.card_says_what_model_is_for")
+async def test_the_page_is_told_what_the_model_is_for_in_both_languages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_notes, "get_machine", lambda: Machine(8, 8, 16 << 30, 9 << 30))
+    async with serve_runtime(make_demo_runtime()) as server:
+        model = (await get_json(server.url, "/playground/about"))["model"]
+        [agent] = [
+            agent for agent in (await get_json(server.url, "/agents.json")).values() if agent["name"] == "Rightseat"
+        ]
+    assert model["name"] == "demo"
+    assert [line["en"] for line in model["lines"]] == [
+        "Good for: trying the front ends with a tool call, an approval and a chart.",
+        "Not for: any other question. A script answers, not a model.",
+    ]
+    assert model["lines"][1]["zh"] == "不适合：其他问题。回答来自脚本，而不是模型。"
+    assert model["better"] == "rightseat models pull qwen3-8b && rightseat models use qwen3-8b"
+    assert agent["description"].endswith("Not for: any other question. A script answers, not a model.")
 
 
 async def test_an_own_model_is_not_called_tiny_and_offers_no_demo() -> None:

@@ -22,7 +22,7 @@ export function welcome(app) {
       { class: "chips" },
       tried.map(({ title, text, ask }) => chip(title, text, ask)),
     ),
-    first && about.tiny ? h("div", { class: "card tiny" }, h("p", {}, words.tiny), own(app)) : null,
+    first && about.tiny ? h("div", { class: "card tiny" }, notes(app), own(app)) : first ? notes(app) : null,
   );
 
   function suggestion(text) {
@@ -38,6 +38,24 @@ function example(one, app) {
 function chip(title, text, onclick) {
   const head = title ? h("strong", {}, title) : null;
   return h("button", { type: "button", class: "chip large", onclick }, head, h("span", {}, text));
+}
+
+/** What the model is good for and what it is not, and the commands for a better one. */
+function notes({ words, about, language }) {
+  const { name, lines, better } = about.model ?? {};
+  if (!lines?.length) return null;
+  const offer = () => h("p", {}, `${words.better} `, h("code", {}, better), " ", copier(better, words));
+  return h(
+    "div",
+    { class: "notes" },
+    h("p", {}, h("strong", {}, `${words.model}: ${name}`), about.tiny ? ` · ${words.tiny}` : null),
+    h(
+      "ul",
+      {},
+      lines.map((line) => h("li", {}, line[language] ?? line.en)),
+    ),
+    better ? offer() : null,
+  );
 }
 
 /** A box for a base URL and a key: what to start the server with. Nothing is sent anywhere. */
