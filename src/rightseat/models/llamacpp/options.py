@@ -137,12 +137,12 @@ def make_local_model(name: str, options: Mapping[str, Any]) -> Model:
 
 def _choose_settings(path: Path, settings: LocalOptions) -> MachineSettings:
     """Return the settings by the machine, with the options that are set in their place."""
-    header = None
-    if settings.context is None:
-        # The engine reports a broken file at its start, and `rightseat doctor` before.
-        with suppress(gguf.GgufError):
-            header = gguf.read_header(path)
-    chosen = choose_machine_settings(get_machine(), header, weights_bytes=path.stat().st_size, slots=settings.slots)
+    header, size = None, 0
+    # The engine reports a missing or broken file at its start, and `rightseat doctor` before.
+    with suppress(gguf.GgufError, OSError):
+        size = path.stat().st_size
+        header = gguf.read_header(path) if settings.context is None else None
+    chosen = choose_machine_settings(get_machine(), header, weights_bytes=size, slots=settings.slots)
     return replace(chosen, threads=settings.threads or chosen.threads, context=settings.context or chosen.context)
 
 
