@@ -108,6 +108,13 @@ def test_the_chosen_context_is_the_one_that_prompts_are_measured_by(weights: Pat
     assert model.engine_settings == "7 threads, 2 slots of 8192 tokens, batch 512"
 
 
+def test_a_reload_chooses_the_same_engine(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    models = [make_model(str(weights), {"prompt_cache": str(weights.parent / "prompts")}) for _ in range(2)]
+    first, second = [model._server.launch for model in models if isinstance(model, LlamaCppModel)]
+    assert first == second
+
+
 @pytest.mark.demand("llamacpp.settings_chosen_by_machine")
 def test_options_win_over_the_machine(weights: Path) -> None:
     model = make_model(str(weights), {"context": 2048, "threads": 2, "batch": 32, "slots": 1})
