@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 _ONES_WORDS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -43,10 +44,14 @@ def read_names(text: str) -> dict[str, str]:
     return {name.strip(): value for value, _, names in lines for name in names.split(",")}
 
 
+def scale_digits(digits: str, scale: int) -> str:
+    return format(Decimal(digits) * scale, "f").rstrip("0").rstrip(".") if "." in digits else str(int(digits) * scale)
+
+
 def replace_english_numerals(text: str) -> str:
     """Return a text in lower case with its number words as digits: `one hundred and five` is 105."""
-    text = _ENGLISH.sub(lambda match: str(read_english_numeral(match[0])) or match[0], text)
-    return _SCALED_DIGITS.sub(lambda match: f"{float(match[1]) * _SCALES[match[2]]:.10g}", text)
+    text = _SCALED_DIGITS.sub(lambda match: scale_digits(match[1], _SCALES[match[2]]), text)
+    return _ENGLISH.sub(lambda match: read_english_numeral(match[0]), text)
 
 
 def read_english_numeral(text: str) -> str:
@@ -81,7 +86,7 @@ def read_english_numeral(text: str) -> str:
 def replace_chinese_numerals(text: str) -> str:
     """Return a text with its Chinese numerals as digits: 一百二十五 is 125, 3万 is 30000."""
     text = _CHINESE.sub(lambda match: read_chinese_numeral(match[0]), text)
-    return _CHINESE_SCALED.sub(lambda match: f"{float(match[1]) * (10**4 if match[2] == '万' else 10**8):.10g}", text)
+    return _CHINESE_SCALED.sub(lambda match: scale_digits(match[1], 10**4 if match[2] == "万" else 10**8), text)
 
 
 def read_chinese_numeral(text: str) -> str:

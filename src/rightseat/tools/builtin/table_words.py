@@ -84,8 +84,10 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 _PLAIN_WORDS = """
 one highest largest biggest lowest smallest greatest max maximum min minimum total totals sum average mean altogether
 overall value values number figure figures item items entry entries row rows records list listed top latest recent
-newest earliest please tell me show give find sort rank order ordered ascending descending more less difference between than
-combined together fewest least added add up who where when date day month year sold sell sale sales cost costs price
+newest earliest please tell me show give find sort rank order ordered ascending descending more less difference between
+than
+combined together fewest least added add up
+who where when date day month year sold sell sale sales cost costs price
 people
 """
 

@@ -1,0 +1,124 @@
+"""Questions that are calculations, in many wordings, and questions that are none."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from rightseat.tools.builtin.calculate import evaluate_expression
+from rightseat.tools.builtin.describe import describe_result
+from rightseat.tools.builtin.expression import CalculationError
+from rightseat.tools.builtin.match_calculation import match_calculation
+from rightseat.tools.builtin.numerals import replace_chinese_numerals, replace_english_numerals
+from tests.unit.tools.builtin.wordings import CHINESE, CHINESE_OTHER, ENGLISH, ENGLISH_OTHER
+
+
+def fixed_clock() -> datetime:
+    return datetime(2026, 11, 16, 10, 30, tzinfo=UTC)
+
+
+def list_cases(text: str) -> list[tuple[str, str]]:
+    cases = [line.partition(" => ") for line in text.strip().splitlines()]
+    return [(question, answer) for question, _, answer in cases]
+
+
+def compute_answer(question: str) -> str:
+    arguments = match_calculation(question)
+    assert arguments is not None
+    try:
+        return evaluate_expression(arguments["expression"], fixed_clock)
+    except CalculationError as error:
+        return f"! {error}"
+
+
+@pytest.mark.demand("five_minutes.calculations_recognized")
+@pytest.mark.parametrize(("question", "answer"), list_cases(ENGLISH) + list_cases(CHINESE))
+def test_a_calculation_is_recognized_in_any_wording(question: str, answer: str) -> None:
+    assert compute_answer(question) == answer
+
+
+@pytest.mark.demand("five_minutes.calculations_recognized")
+@pytest.mark.parametrize("question", (ENGLISH_OTHER + CHINESE_OTHER).strip().splitlines())
+def test_a_text_that_merely_has_numbers_is_none(question: str) -> None:
+    assert match_calculation(question) is None
+
+
+def test_there_are_sixty_wordings_of_each_kind() -> None:
+    counts = [len(text.strip().splitlines()) for text in (ENGLISH, ENGLISH_OTHER, CHINESE, CHINESE_OTHER)]
+    assert min(counts) >= 60
+
+
+@pytest.mark.parametrize("question", ["", " ", "1 + 1\n2 + 2", "1 + " * 60 + "1", "?", "=", "\u0000", "１" * 300])
+def test_odd_texts_are_none(question: str) -> None:
+    assert match_calculation(question) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "digits"),
+    [
+        ("one hundred and five", "105"),
+        ("two thousand three hundred", "2300"),
+        ("three and five", "3 and 5"),
+        ("twenty-one", "21"),
+        ("a hundred", "100"),
+        ("1.5 million", "1500000"),
+        ("someone bought a tent", "someone bought a tent"),
+    ],
+)
+def test_english_numerals(words: str, digits: str) -> None:
+    assert replace_english_numerals(words) == digits
+
+
+@pytest.mark.parametrize(
+    ("words", "digits"),
+    [
+        ("十", "10"),
+        ("十五", "15"),
+        ("一百二十五", "125"),
+        ("一百零二", "102"),
+        ("一百二", "120"),
+        ("两千", "2000"),
+        ("三万五千", "35000"),
+        ("二〇二四", "2024"),
+        ("三点一四", "3.14"),
+        ("3万", "30000"),
+        ("一亿", "100000000"),
+    ],
+)
+def test_chinese_numerals(words: str, digits: str) -> None:
+    assert replace_chinese_numerals(words) == digits
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("what's 17% of 240", "17% of 240 is 40.8."),
+        ("What is 12 times 13?", "12 × 13 = 156."),
+        ("how many days until Christmas?", "39 days until Christmas."),
+        ("What weekday is it today?", "Monday."),
+        ("what's the date tomorrow", "Tuesday, 17 November 2026."),
+        ("what time is it in New York", "It is 05:30 in New York (EST), Monday, 16 November 2026."),
+        ("convert 5 km to miles", "5 km is 3.10686 miles."),
+        ("what percent of 80 is 20", "The result is 25%."),
+        ("average of 3 and 5", "The average is 4."),
+        ("is 2023 a leap year", "No, it is not a leap year."),
+        ("what is 5 factorial", "5! = 120."),
+        ("100的15%是多少", "结果是 15。"),
+        ("今天星期几", "星期一。"),
+        ("今天几号", "2026年11月16日，星期一。"),
+        ("北京现在几点", "北京现在是 18:30，2026年11月16日，星期一。"),
+        ("距离元旦还有多少天", "还有 46 天。"),
+        ("5公里等于多少英里", "5 公里是 3.10686 英里。"),
+        ("2024年是闰年吗", "是闰年。"),
+    ],
+)
+def test_a_result_is_told_in_the_persons_language(question: str, sentence: str) -> None:
+    arguments = match_calculation(question)
+    assert arguments is not None
+    language = "zh" if "\u4e00" <= question.strip("0123456789 ")[0] <= "\u9fff" else "en"
+    assert describe_result(question, arguments, compute_answer(question), language) == sentence  # type: ignore[arg-type]
+
+
+def test_a_failed_call_is_told() -> None:
+    failed = '{"error":{"code":"invalid_expression","message":"Division by zero."}}'
+    assert describe_result("5/0", {"expression": "5/0"}, failed, "en") == "That cannot be computed: Division by zero."
+    assert describe_result("5/0", {"expression": "5/0"}, failed, "zh") == "无法计算：Division by zero."
