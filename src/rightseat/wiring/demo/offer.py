@@ -12,7 +12,7 @@ MAX_GENERIC_PROMPT = 200
 _ADJECTIVE = r"(?:very|helpful|friendly|kind|polite|honest|concise|smart|useful|reliable|harmless|and|ai|chat|,)"
 _GENERIC_PROMPT = re.compile(
     rf"(?:you are|you're|act as) (?:an? )?(?:{_ADJECTIVE},? )*(?:ai|assistant|chatbot|bot)"
-    r"(?:[.!](?: (?:please )?(?:answer|reply|respond|be|keep|use)\b[^.!\d]*[.!]?)*)?",
+    r"(?:[.!](?: (?:please )?(?:answer|reply|respond|be|keep|use)\b[^.!\d]*[.!])*)?",
     re.IGNORECASE,
 )
 _GENERIC_PROMPT_ZH = re.compile(
@@ -45,5 +45,6 @@ def is_application_prompt(message: Message) -> bool:
     text = message.text.strip()
     if not text or _COPILOTKIT_PROMPT.fullmatch(text):
         return False
-    is_generic = _GENERIC_PROMPT.fullmatch(text) or _GENERIC_PROMPT_ZH.fullmatch(text)
-    return len(text) > MAX_GENERIC_PROMPT or not is_generic
+    if len(text) > MAX_GENERIC_PROMPT:
+        return True
+    return not _GENERIC_PROMPT.fullmatch(text) and not _GENERIC_PROMPT_ZH.fullmatch(text)
