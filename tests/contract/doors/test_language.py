@@ -14,11 +14,7 @@ from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runti
 from tests.unit.plugins.flows.conversations import RecordingTools, make_flow, make_services
 from tests.unit.plugins.http.plugin_values import LOCAL_POLICY, make_object_body, make_operation, make_plugin
 
-pytestmark = [
-    pytest.mark.io,
-    pytest.mark.parametrize("member", MEMBERS),
-    pytest.mark.demand("language.sentences_in_persons_language"),
-]
+pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", MEMBERS)]
 TEXT_MEMBERS = ("openai-streamed", "openai-whole", "openbb-today", "openbb-2024")
 CASES = [
     (
@@ -60,6 +56,7 @@ def make_client(member: str) -> Callable[[str], DoorClient]:
     return MEMBERS[member]
 
 
+@pytest.mark.demand("language.sentences_in_persons_language")
 @pytest.mark.parametrize(("said", "approval", "values", "step", "which", "hint", "denied"), CASES, ids=["zh", "en"])
 async def test_an_approval_and_a_missing_value_are_asked_in_the_person_s_language(
     make_client: Callable[[str], DoorClient],
@@ -86,6 +83,7 @@ async def test_an_approval_and_a_missing_value_are_asked_in_the_person_s_languag
         assert (hint in question["message"]) is is_hinted
 
 
+@pytest.mark.demand("language.sentences_in_persons_language")
 @pytest.mark.parametrize(("said", "approval", "values", "step", "which", "hint", "denied"), CASES, ids=["zh", "en"])
 async def test_a_flow_asks_and_ends_in_the_person_s_language(
     make_client: Callable[[str], DoorClient],
@@ -110,6 +108,7 @@ async def test_a_flow_asks_and_ends_in_the_person_s_language(
     assert denied in seen.text
 
 
+@pytest.mark.demand("language.sentences_in_persons_language")
 async def test_a_flow_as_a_tool_asks_in_the_language_of_the_person_not_of_the_model(
     make_client: Callable[[str], DoorClient],
 ) -> None:

@@ -200,3 +200,12 @@ def test_it_takes_one_request_in_words() -> None:
     tool = make_responder_tool("plan", "Plans.", ScriptedResponder())
     assert (tool.name, tool.description, tool.runs_on_client) == ("plan", "Plans.", False)
     assert tool.parameters["required"] == ["request"]
+
+
+@pytest.mark.demand("language.sentences_in_persons_language")
+async def test_the_inner_one_speaks_the_person_s_language_not_the_model_s() -> None:
+    inner = ScriptedResponder()
+    await call_delegate(inner, Turn(messages=(text_message("user", "订一张桌子"),)))
+    [turn] = inner.turns
+    assert turn.messages[-1].text.isascii()
+    assert turn.get_language() == "zh"

@@ -9,7 +9,6 @@ import rightseat
 from rightseat.types.language import LANGUAGES, detect_language
 from rightseat.types.sentences import SENTENCES, get_sentence
 
-pytestmark = pytest.mark.demand("language.sentences_in_persons_language")
 PACKAGE = Path(rightseat.__file__).parent
 
 
@@ -17,6 +16,7 @@ def list_values(text: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(text) if name}
 
 
+@pytest.mark.demand("language.sentences_in_persons_language")
 @pytest.mark.parametrize("key", SENTENCES)
 def test_a_sentence_is_there_in_every_language_with_the_same_values(key: str) -> None:
     assert tuple(SENTENCES[key]) == LANGUAGES
@@ -27,6 +27,7 @@ def test_a_sentence_is_there_in_every_language_with_the_same_values(key: str) ->
     assert "problem" in names or detect_language(filled) == "zh"
 
 
+@pytest.mark.demand("language.sentences_in_persons_language")
 def test_each_sentence_is_used() -> None:
     files = [path for path in PACKAGE.rglob("*.py") if path.name != "sentences.py"]
     code = "\n".join(path.read_text(encoding="utf-8") for path in files).replace("'", '"')

@@ -45,7 +45,7 @@ def make_text_events(*texts: str) -> list[Event]:
     return [TextStart("m"), *(TextDelta("m", text) for text in texts), TextEnd("m")]
 
 
-async def ask_for_events(*events: Event, legacy: bool = False) -> QueryAnswer:
+async def ask_for_events(*events: Event, legacy: bool = False, question: str = "hi") -> QueryAnswer:
     """What the client gets when a run is exactly this."""
 
     async def agent(turn: Turn) -> AsyncIterator[Event]:
@@ -55,7 +55,7 @@ async def ask_for_events(*events: Event, legacy: bool = False) -> QueryAnswer:
     async with serve_runtime(Runtime(agents={"agent": agent})) as server:
         return await OpenBBChat(
             server.url, legacy=legacy, **({"widgets": LEGACY_WIDGETS} if legacy else TODAY)
-        ).send_text("hi")
+        ).send_text(question)
 
 
 @pytest.mark.demand("openbb.v1_query_streams_sse", "openbb.bad_input_recorded_case")
@@ -223,3 +223,11 @@ async def test_nothing_comes_before_the_first_event_and_keep_alives_after_it() -
     # The reader refuses a stream that begins with anything but an event.
     assert answer.text == "one two"
     assert answer.body.index(": keep-alive") > answer.body.index('"one"')
+
+
+@pytest.mark.demand("language.sentences_in_persons_language")
+async def test_status_updates_and_ends_are_in_the_person_s_language() -> None:
+    thinks: list[Event] = [ReasoningStart("r"), ReasoningDelta("r", "Hm."), ReasoningEnd("r")]
+    answer = await ask_for_events(*thinks, RunFinished("stop"), question="你好")
+    assert answer.statuses == [("INFO", "思考")]
+    assert answer.text == "模型没有给出回答。请重新提问。"

@@ -321,3 +321,10 @@ async def test_a_question_in_words_is_found_again_after_redaction() -> None:
             text_message("user", "yes"),
         )
         assert join_text(await run_turn(runtime, *history, client=TurnClient(shows_interrupts=False))) == "Done."
+
+
+@pytest.mark.demand("language.sentences_in_persons_language")
+async def test_a_refusal_is_in_the_person_s_language() -> None:
+    async with open_guarded_runtime(guard=GuardrailPolicy(input=TextRules(max_chars=5))) as (runtime, _):
+        events = await run_turn(runtime, "这条消息太长了")
+    assert get_failure(events) == (REFUSED, "这条消息不予回答：它超过了此处允许的长度。")

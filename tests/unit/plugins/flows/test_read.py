@@ -290,3 +290,19 @@ def test_no_file_makes_reading_raise(value: object, kind: str) -> None:
         made = FlowFileReader("p", parse_json_document("flows/f.json", json.dumps(one))).read_flow()
         if made is not None:
             assert all(isinstance(fault, Problem) for fault in check_flow(made, KNOWN))
+
+
+@pytest.mark.parametrize(
+    ("say", "is_text"),
+    [
+        ("Done.", True),
+        ("{en: Done., zh: 完成。}", True),
+        ("{zh: 完成。}", True),
+        ("{de: Fertig.}", False),
+        ("{en: 1}", False),
+    ],
+)
+def test_a_text_may_be_written_in_each_language(say: str, is_text: bool) -> None:
+    for kind, param in (("none", "say"), ("ask", "question")):
+        text = f"{START}  - name: start\n    call_type: {kind}\n    params: {{{param}: {say}}}\n"
+        assert (format_problems(text) == "") is is_text

@@ -4,8 +4,6 @@ import pytest
 
 from rightseat.wiring.demo.recognize import match_booking, match_clock, match_sales_chart
 
-pytestmark = pytest.mark.demand("demo.questions_recognized_by_rules")
-
 CLOCK = (
     "What time is it?",
     "what time is it",
@@ -289,31 +287,37 @@ NO_SALES = (
 )
 
 
+@pytest.mark.demand("demo.questions_recognized_by_rules")
 @pytest.mark.parametrize("question", CLOCK)
 def test_a_question_for_the_time_is_recognized(question: str) -> None:
     assert match_clock(question) == {}
 
 
+@pytest.mark.demand("demo.questions_recognized_by_rules")
 @pytest.mark.parametrize("question", NO_CLOCK)
 def test_another_question_about_times_is_not(question: str) -> None:
     assert match_clock(question) is None
 
 
+@pytest.mark.demand("demo.questions_recognized_by_rules")
 @pytest.mark.parametrize(("question", "people"), BOOKING)
 def test_a_request_for_a_table_is_recognized_with_its_number(question: str, people: int) -> None:
     assert match_booking(question) == {"people": people}
 
 
+@pytest.mark.demand("demo.questions_recognized_by_rules")
 @pytest.mark.parametrize("question", NO_BOOKING)
 def test_another_request_books_nothing(question: str) -> None:
     assert match_booking(question) is None
 
 
+@pytest.mark.demand("demo.questions_recognized_by_rules")
 @pytest.mark.parametrize("question", SALES)
 def test_a_request_for_the_sales_chart_is_recognized(question: str) -> None:
     assert match_sales_chart(question) == {}
 
 
+@pytest.mark.demand("demo.questions_recognized_by_rules")
 @pytest.mark.parametrize("question", NO_SALES)
 def test_another_request_draws_no_sales(question: str) -> None:
     assert match_sales_chart(question) is None
