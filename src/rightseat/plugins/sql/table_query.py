@@ -28,6 +28,7 @@ MAX_RESULT_BYTES = 256 << 10
 MAX_SECONDS = 3.0
 RESULT_TOKENS = 1500
 MAX_SQL_LENGTH = 4000
+FILLING_FUNCTIONS = frozenset(("printf", "format", "hex", "quote"))
 
 
 def query_table(table: str, sql: str) -> Rows:
@@ -44,13 +45,29 @@ def query_table(table: str, sql: str) -> Rows:
         raise QueryFailed(f"The query is longer than {MAX_SQL_LENGTH} characters.")
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         load_columns(connection, columns)
+        session = SQLiteSession(connection, limits)
+        connection.set_authorizer(authorize_table)
         try:
-            return SQLiteSession(connection, limits).query(check_query(sql, limits.rows))
+            return session.query(check_query(sql, limits.rows))
         except QueryFailed as error:
             names = ", ".join(f"{show_name(column.name)} {column.kind}" for column in columns)
             raise QueryFailed(
                 f"{str(error).rstrip('.')}. Write one SELECT over the table {TABLE_NAME} ({names})."
             ) from None
+
+
+def authorize_table(
+    action: int, first: str | None, second: str | None, database: str | None, trigger: str | None
+) -> int:
+    """Allow what the driver allows, but neither the schema nor functions that fill a long text in one step."""
+    import sqlite3
+
+    from rightseat.plugins.sql.drivers.sqlite import authorize
+
+    reads_schema = action == sqlite3.SQLITE_READ and (first or "").lower().startswith("sqlite_")
+    if reads_schema or (action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in FILLING_FUNCTIONS):
+        return sqlite3.SQLITE_DENY
+    return authorize(action, first, second, database, trigger)
 
 
 def check_query(sql: str, rows: int) -> Any:

@@ -15,8 +15,10 @@ from rightseat.tools.builtin.dates import MONTHS
 from rightseat.tools.builtin.numerals import CHINESE_DIGITS
 from rightseat.tools.builtin.table_text import TextTable, TypedColumn, find_table, infer_columns
 from rightseat.tools.builtin.table_words import (
+    ASKS_PERSON,
     GENERIC_NAMES,
     ID_NAMES,
+    NAMES_THINGS,
     OPERATIONS,
     PLAIN_STEMS,
     TOTAL_CELLS,
@@ -64,6 +66,8 @@ def match_table_question(question: str) -> dict[str, str] | None:
     if not ask or UNSURE.search(ask):
         return None
     parsed = parse_question(ask, infer_columns(table))
+    if ASKS_PERSON.search(ask) and NAMES_THINGS.fullmatch(parsed.label.name.lower()):
+        return None
     operation = find_operation(parsed)
     sql = QUERIES[operation](parsed) if operation else None
     return {"table": format_table(table), "sql": sql} if sql else None
@@ -166,7 +170,7 @@ def find_operation(question: TableQuestion) -> str | None:
         return None
     if OPERATIONS["count"].search(ask) and asks_for_rows(question):
         return "count"
-    if len(question.mentions) == 1 and OPERATIONS["lookup"].search(ask):
+    if question.mentions and OPERATIONS["lookup"].search(ask):
         return "lookup"
     return "sum" if asks_for_amount(question) else None
 
@@ -352,11 +356,14 @@ def query_difference(question: TableQuestion) -> str | None:
 
 
 def query_lookup(question: TableQuestion) -> str | None:
-    [(column, cell)] = question.mentions
-    if question.value is None or column.cells.count(cell) != 1:
+    """Return the query for one cell; None if the named cells are in no row or in several."""
+    condition = write_filter(question)
+    if question.value is None or not condition:
         return None
-    key = quote(column.name)
-    return write_select(key, quote(question.value.name), where=f"{key} = {literal(cell)}")
+    rows = range(len(question.label.cells))
+    matches = [row for row in rows if all(str(column.cells[row]) == cell for column, cell in question.mentions)]
+    column, _ = question.mentions[0]
+    return write_select(quote(column.name), quote(question.value.name), where=condition) if len(matches) == 1 else None
 
 
 def find_time_order(columns: Sequence[TypedColumn]) -> tuple[TypedColumn, str] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -60,12 +61,27 @@ def read_table(text: str) -> TextTable:
     """Return the table of a text; raises TableUnreadable if there is none."""
     if len(text) > MAX_TEXT:
         raise TableUnreadable(f"The table is longer than {MAX_TEXT} characters. Send a part of it.")
-    table = find_table(text, whole=True)
+    table = read_quoted(text) or find_table(text, whole=True)
     if table is None:
         raise TableUnreadable("There is no table in the text. Send Markdown, CSV, TSV or a JSON list of objects.")
     if len(table.columns) > MAX_COLUMNS or len(table.columns) * len(table.rows) > MAX_CELLS:
         raise TableUnreadable(f"The table has more than {MAX_COLUMNS} columns or {MAX_CELLS} cells. Send a part of it.")
     return table
+
+
+def read_quoted(text: str) -> TextTable | None:
+    """Return the table of a text that is CSV with quotes, whose cells may have line breaks; else None."""
+    if '"' not in text or text.lstrip()[:1] in ("[", "{", "|"):
+        return None
+    for delimiter in (",", ";", "\t"):
+        try:
+            rows = [row for row in csv.reader(io.StringIO(text.strip()), delimiter=delimiter, strict=True) if row]
+        except csv.Error:
+            continue
+        if len(rows) > 1 and all(len(row) == len(rows[0]) > 1 for row in rows):
+            body = tuple(tuple(cell.strip() for cell in row) for row in rows[1:])
+            return TextTable(name_columns(rows[0]), body)
+    return None
 
 
 def find_table(text: str, *, whole: bool = False) -> TextTable | None:
@@ -75,8 +91,8 @@ def find_table(text: str, *, whole: bool = False) -> TextTable | None:
         return None
     if (table := find_json_rows(text)) is not None:
         return table
-    lines = text.replace("\r\n", "\n").split("\n")
-    for splitter in (split_pipes, split_tabs, split_commas, split_semicolons, split_spaces, split_pair):
+    lines = [line for line in text.replace("\r\n", "\n").split("\n") if line.strip() or not whole]
+    for splitter in (split_pipes, split_tabs, split_semicolons, split_commas, split_spaces, split_pair):
         strict = not whole and splitter not in (split_pipes, split_tabs)
         if (table := find_block(lines, splitter, strict=strict)) is not None:
             return table
@@ -90,7 +106,7 @@ def split_pipes(line: str) -> list[str] | None:
 
 
 def split_tabs(line: str) -> list[str] | None:
-    return [cell.strip() for cell in line.split("\t")] if "\t" in line.strip() else None
+    return [cell.strip() for cell in line.split("\t")] if "\t" in line else None
 
 
 def split_commas(line: str) -> list[str] | None:
@@ -129,9 +145,20 @@ def find_block(lines: Sequence[str], split: Callable[[str], list[str] | None], *
             continue
         if strict and not looks_like_table(header, body, is_pair):
             continue
+        neighbours = [*lines[max(start - 1, 0) : start], *lines[end : end + 1]]
+        if odd := next((line for line in neighbours if is_odd_row(split(line))), None):
+            # A row of another length would be left out of every sum.
+            if strict:
+                continue
+            raise TableUnreadable(f"The row {odd.strip()[:60]!r} has not {len(header)} cells. Write all rows alike.")
         rest = "\n".join((*lines[:start], *lines[end:])).strip()
         return TextTable(name_columns(header), tuple(map(tuple, body)), rest)
     return None
+
+
+def is_odd_row(cells: list[str] | None) -> bool:
+    """Whether a line beside the table is a row too: several short cells, one of them a number."""
+    return cells is not None and len(cells) > 1 and any(read_number(cell) is not None for cell in cells)
 
 
 def iter_blocks(
@@ -141,9 +168,9 @@ def iter_blocks(
     rows: list[list[str]] = []
     start = 0
     for number, line in enumerate([*lines, ""]):
-        cells = split(line)
-        if cells is None and rows and _LINE_RULE.fullmatch(line.strip()):
+        if rows and _LINE_RULE.fullmatch(line.strip()):
             continue
+        cells = split(line)
         if cells is not None and rows and len(cells) != len(rows[0]) and split is split_pipes:
             cells = (cells + [""] * len(rows[0]))[: len(rows[0])]
         if cells is not None and (not rows or len(cells) == len(rows[0])):

@@ -76,6 +76,11 @@ _GENERIC = "value values count number amount total quantity figure figures units
 GENERIC_NAMES = frozenset(_GENERIC.split())
 ID_NAMES = re.compile(r"id|no\.?|nr\.?|#|number|index|rank|year|zip|code|编号|序号|排名|年份|年")
 TOTAL_CELLS = re.compile(r"(?:grand )?totals?:?|sum:?|overall|average:?|合计|总计|总数|总和|平均")
+ASKS_PERSON = re.compile(r"\bwho\b|谁")
+NAMES_THINGS = re.compile(
+    r"fruits?|products?|items?|cit(?:y|ies)|countr(?:y|ies)|regions?|months?|dates?|days?|years?|quarters?|departments?|"
+    r"水果|产品|商品|城市|国家|地区|月份|日期|部门"
+)
 _STOP_WORDS = """
 a an the of in on at is are was were be what which who how much many did do does has have had for to and or by with
 from most least this that it its there all each per day table following

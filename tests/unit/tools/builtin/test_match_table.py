@@ -1,0 +1,80 @@
+"""Questions about a table in the message, in many wordings, and questions that no query answers."""
+
+import pytest
+
+from rightseat.plugins.sql.table_query import format_rows, query_table
+from rightseat.tools.builtin.describe import describe_result
+from rightseat.tools.builtin.match_table import match_table_question
+from rightseat.types.language import detect_language
+from tests.unit.tools.builtin.table_wordings import OTHER_QUESTIONS, QUESTIONS, TABLES
+
+
+def list_questions(text: str) -> list[tuple[str, str, str]]:
+    cases = []
+    for line in text.strip().splitlines():
+        question, _, answer = line.partition(" => ")
+        table, _, words = question.partition(" | ")
+        cases.append((table, words, answer))
+    return cases
+
+
+def answer_question(message: str, question: str) -> str:
+    arguments = match_table_question(message)
+    assert arguments is not None
+    result = format_rows(query_table(arguments["table"], arguments["sql"]), 500)
+    return describe_result(message, arguments, result, detect_language(question)).replace("\n", " ")
+
+
+@pytest.mark.demand("five_minutes.table_questions_recognized")
+@pytest.mark.parametrize(("table", "question", "answer"), list_questions(QUESTIONS))
+def test_a_question_about_a_table_is_computed(table: str, question: str, answer: str) -> None:
+    assert answer_question(f"{TABLES[table]}\n{question}", question) == answer
+
+
+@pytest.mark.parametrize(("table", "question", "answer"), list_questions(QUESTIONS)[::4])
+def test_the_question_may_come_first_or_without_the_guard(
+    table: str, question: str, answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rightseat.plugins.sql.table_query.find_spec", lambda name: None)
+    assert answer_question(f"{question}\n\n{TABLES[table]}", question) == answer
+
+
+@pytest.mark.demand("five_minutes.table_questions_recognized")
+@pytest.mark.parametrize(("table", "question", "answer"), list_questions(OTHER_QUESTIONS))
+def test_a_question_that_no_query_answers_is_none(table: str, question: str, answer: str) -> None:
+    assert match_table_question(f"{TABLES[table]}\n{question}") is None
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "",
+        "What is the highest mountain?",
+        "Book a table for 4 people\nat 7 pm\nplease",
+        "Dear all, we met on Monday, and talked.\nThe team, which is new, was happy.\nWe ate, and left.\nWhat was most fun?",
+        TABLES["FRUIT"],
+        f"{TABLES['FRUIT']}\nWhich fruit sold the most? And which is the cheapest?",
+        "fruit,sold\napples,3\npears,4,5\nplums,6\nWhich fruit sold the most?",
+    ],
+)
+def test_a_message_without_a_table_or_one_question_is_none(message: str) -> None:
+    assert match_table_question(message) is None
+
+
+def test_a_row_of_totals_is_not_counted_twice() -> None:
+    message = f"{TABLES['FRUIT']}| Total | 97 | $9.60 |\n\nHow many fruits were sold in total?"
+    assert answer_question(message, "How") == "The total sold is 97."
+    message = f"{TABLES['FRUIT']}| Total | 97 | $9.60 |\n\nWhich fruit sold the most?"
+    assert answer_question(message, "Which") == "pears: 51."
+
+
+def test_equal_rows_are_all_named() -> None:
+    message = (
+        "| team | points |\n|---|---|\n| Reds | 9 |\n| Blues | 9 |\n| Greens | 3 |\n\nWhich team has the most points?"
+    )
+    assert answer_question(message, "Which") == "- Reds: 9 - Blues: 9"
+
+
+def test_names_with_quotes_are_quoted() -> None:
+    message = '| name | "a" score |\n|---|---|\n| O\'Hara | 3 |\n| D"Arcy | 5 |\n\nWhat is the score of O\'Hara?'
+    assert answer_question(message, "What") == "O'Hara: 3."
