@@ -24,10 +24,9 @@ import msgspec
 
 from rightseat.engine.structured import SCHEMA_INSTRUCTION
 from rightseat.models.llamacpp import options, weights
-from rightseat.models.llamacpp.model import LlamaCppModel
 from rightseat.types import chunks
 from rightseat.types.messages import text_message
-from rightseat.types.model import Prompt, RawPrompt, SamplingSettings
+from rightseat.types.model import Model, Prompt, RawPrompt, SamplingSettings
 from rightseat.types.schema import get_validator
 from train.example import Example
 from train.questions import HeldOutQuestion, load_questions
@@ -79,7 +78,7 @@ def _key(call: tuple[str, Any]) -> str:
     return json.dumps(call, sort_keys=True, ensure_ascii=False)
 
 
-async def ask_model(model: LlamaCppModel, item: HeldOutQuestion) -> EvaluatedAnswer:
+async def ask_model(model: Model, item: HeldOutQuestion) -> EvaluatedAnswer:
     """Through our own prompt, grammar and reader."""
     seen, begun = EvaluatedAnswer(item), time.monotonic()
     arguments: list[str] = []
@@ -97,7 +96,7 @@ async def ask_model(model: LlamaCppModel, item: HeldOutQuestion) -> EvaluatedAns
     return seen
 
 
-async def ask_without_grammar(model: LlamaCppModel, item: HeldOutQuestion, renderer: Renderer) -> EvaluatedAnswer:
+async def ask_without_grammar(model: Model, item: HeldOutQuestion, renderer: Renderer) -> EvaluatedAnswer:
     """The same prompt, and whatever the model writes."""
     seen, begun = EvaluatedAnswer(item), time.monotonic()
     text = renderer.render_prompt(Example(item.skill, item.tools, item.messages))
@@ -131,7 +130,7 @@ def _record_calls(seen: EvaluatedAnswer, made: Sequence[tuple[str, str]]) -> Non
             seen.valid = False
 
 
-def make_model(given: str, jobs: int) -> tuple[LlamaCppModel, bool]:
+def make_model(given: str, jobs: int) -> tuple[Model, bool]:
     threads = {"threads": 1} if jobs > 1 else {}
     if given == "embedded":
         return options.make_local_model("", threads), False
@@ -142,7 +141,7 @@ def make_model(given: str, jobs: int) -> tuple[LlamaCppModel, bool]:
     return options.make_local_model(str(weights.require_weights()), asked), free
 
 
-async def is_step_chosen(model: LlamaCppModel, item: HeldOutQuestion) -> bool:
+async def is_step_chosen(model: Model, item: HeldOutQuestion) -> bool:
     """The item's steps as the values of a schema: whether the right one was said."""
     names = [tool.name for tool in item.tools]
     schema = {"type": "string", "enum": names}

@@ -121,6 +121,7 @@ class PromptAnswer:
             help_answers.find_help_answer(
                 self.question, self.language, self.prompt.tools, self.shortcuts, has_own_voice=has_own_voice
             )
+            or passages.find_lead_sentence(self.question)
             or passages.find_answer_sentence(self.question)
             or passages.find_context_sentence(self.question, self.context)
         )
@@ -136,8 +137,8 @@ class PromptAnswer:
             missing = requests.find_ungrounded_argument(answer.chunks, self.prompt, tools)
             return answer.chunks if missing is None else self.make_text_chunks(requests.ask_for(missing, self.language))
         text = answer.text.strip()
-        sources = [message.text for message in self.prompt.messages]
-        if not text or plain_chat.is_markup(text) or results.list_unknown_numbers(text, sources):
+        shown = "\n".join(message.text for message in self.prompt.messages)
+        if not text or plain_chat.is_markup(text) or plain_chat.states_new_number(text, shown):
             return None
         if plain_chat.declines(text, self.question):
             can_do = requests.wants_action(self.question)

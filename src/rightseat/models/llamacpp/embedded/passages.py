@@ -32,6 +32,13 @@ _CLAUSE_HINTS = (
         ),
     ),
 )
+_SUMMARY = re.compile(
+    r"(?:(?:please|can you|could you) )*(?:summari[sz]e|sum up|tl;?dr|give me (?:a |the )?(?:short |brief )?summary of|"
+    r"what is the main (?:idea|point) of)\b[^:\n]{0,60}[:\n]|"
+    r"(?:请|帮我|请帮我|用一句话)*(?:总结|概括|归纳|摘要)[^：:\n]{0,20}[：:\n]",
+    re.IGNORECASE,
+)
+MIN_SUMMARIZED = 2
 MIN_SHARED = 1.0
 # A Chinese sentence with more clauses is shortened to the one that answers.
 MAX_CLAUSES = 2
@@ -56,6 +63,13 @@ def find_answer_sentence(message: str) -> str | None:
     if any(_ASKS.search(sentence) for sentence in passage) or sum(map(len, passage)) < len(question):
         return None
     return choose_sentence(question, passage)
+
+
+def find_lead_sentence(message: str) -> str | None:
+    """Return the first sentence of a text of several that is to be summarized: it says what the text is about."""
+    match = _SUMMARY.match(message.strip())
+    sentences = split_sentences(message.strip()[match.end() :]) if match else []
+    return sentences[0] if len(sentences) >= MIN_SUMMARIZED else None
 
 
 def find_context_sentence(question: str, context: str) -> str | None:

@@ -46,6 +46,7 @@ _NUMBER_WORDS = frozenset(
     "two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred thousand million "
     "billion".split()
 )
+_ANSWER_NUMBER = re.compile(r"(?<![a-z\d])\d[\d.,]*(?![a-z])|[一二两三四五六七八九十百千万亿]+(?=[个天年月周小岁人只条种次])")
 _FACT_QUESTION = re.compile(r"^\W*(?:who|what|when|where|which|whose|how (?:many|much|old|tall|long|far|big))\b", re.IGNORECASE)
 _WRITING = re.compile(
     r"\b(?:write|compose|draft|slogan|poem|haiku|email|e-mail|letter|story|joke|greeting|name for|rewrite|rephrase|"
@@ -61,6 +62,13 @@ def declines(answer: str, question: str) -> bool:
 
 def is_markup(answer: str) -> bool:
     return bool(_MARKUP.search(answer))
+
+
+def states_new_number(answer: str, question: str) -> bool:
+    """Tell whether the answer has a number that the question has not; H2O and A7 are none. Chinese numerals count:
+    the adapter gives the number of another question there, and is sure of it."""
+    known = set(_ANSWER_NUMBER.findall(question.lower()))
+    return any(number not in known for number in _ANSWER_NUMBER.findall(answer.lower()))
 
 
 def make_plain_prompt(prompt: Prompt, question: str) -> Prompt:
