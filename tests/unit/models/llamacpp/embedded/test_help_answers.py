@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from rightseat.models.llamacpp.embedded.help_answers import SETUP_TOPICS, find_help_answer
+
+ROOT = Path(__file__).parents[5]
+
+
+def find(question: str, *, own: bool = False) -> str | None:
+    language = "zh" if re.search(r"[\u4e00-\u9fff]", question) else "en"
+    return find_help_answer(question, language, (), {}, has_own_voice=own)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("hi", "Hello"),
+        ("Hello!!", "Hello"),
+        ("thanks a lot!", "welcome"),
+        ("ok thanks", "welcome"),
+        ("bye", "Goodbye"),
+        ("How are you?", "fine"),
+        ("你好！", "你好"),
+        ("谢谢你", "不客气"),
+        ("再见", "再见"),
+        ("who are you?", "SmolLM2"),
+        ("Are you ChatGPT?", "SmolLM2"),
+        ("Which model are you?", "SmolLM2"),
+        ("你是谁？", "SmolLM2"),
+        ("How do I add my own tool?", "@tool"),
+        ("如何添加自己的工具？", "@tool"),
+        ("Can I use my OpenAI API key?", "OPENAI_API_KEY"),
+        ("how can i use a better model", "rightseat models"),
+        ("怎么换成别的模型？", "rightseat models"),
+        ("How do I write a plugin?", "plugin.json"),
+        ("How do I connect my React app?", "/copilotkit"),
+        ("Is my data sent anywhere?", "not sent"),
+        ("Where is the documentation?", "docs/"),
+    ],
+)
+def test_questions_about_the_assistant(question: str, expected: str) -> None:
+    answer = find(question)
+    assert answer is not None
+    assert expected in answer
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is a model organism?",
+        "hi, what is the capital of France?",
+        "Thank you note for my teacher, please write one",
+        "Who is the president of France?",
+        "What are you thinking about when you see a tree?\nTell me.",
+        "How do plants make food?",
+        "Goodbye Lenin: what is that film about?",
+        "你好，日本的首都是哪里？",
+        "模型飞机怎么做？",
+        "How do I boil an egg?",
+        "help me write a letter",
+    ],
+)
+def test_other_questions(question: str) -> None:
+    assert find(question) is None
+
+
+def test_an_application_with_a_voice_of_its_own_is_not_introduced() -> None:
+    assert find("who are you?", own=True) is None
+    assert find("hi", own=True) is not None
+
+
+def test_pages_that_are_named_exist() -> None:
+    text = "\n".join(answer for topic in SETUP_TOPICS for answer in topic.answers.values())
+    pages = set(re.findall(r"docs/[a-z-]+\.md", text))
+    assert pages
+    assert all((ROOT / page).is_file() for page in pages)
