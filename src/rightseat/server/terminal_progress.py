@@ -54,7 +54,7 @@ def _spin(label: str, out: TextIO, delay: float, done: threading.Event) -> None:
 
 @contextlib.contextmanager
 def show_download(label: str, out: TextIO | None = None) -> Iterator[ReportProgress]:
-    """Show a download's progress; yields a callback that takes received and total bytes."""
+    """Show a download's progress; yields a callback that takes received and total bytes (0: unknown)."""
     out = out or sys.stderr
     if not out.isatty():
         print(f"Fetching {label} …", file=out, flush=True)
@@ -62,7 +62,7 @@ def show_download(label: str, out: TextIO | None = None) -> Iterator[ReportProgr
 
         def report(here: int, total: int) -> None:
             nonlocal reported
-            part = here * _PROGRESS_LINES // max(1, total)
+            part = here * _PROGRESS_LINES // total if total else 0
             if part > reported:
                 reported = part
                 print(f"  {here / 1e6:.0f} of {total / 1e6:.0f} MB", file=out, flush=True)
@@ -77,4 +77,4 @@ def show_download(label: str, out: TextIO | None = None) -> Iterator[ReportProgr
     with Bars(*columns, TimeRemainingColumn(), console=Console(file=out), transient=True) as bars:
         # The bar pulses until the total is known.
         bar = bars.add_task(f"Fetching {label}", total=None)
-        yield lambda here, total: bars.update(bar, completed=here, total=total)
+        yield lambda here, total: bars.update(bar, completed=here, total=total or None)

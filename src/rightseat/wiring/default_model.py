@@ -61,10 +61,23 @@ def choose_model(config: Config, env: Mapping[str, str] | None = None) -> ModelC
         if variable is not None:
             name = env.get(vendor.model_variable) or vendor.model
             return ModelChoice(f"{vendor.kind}:{name}", f"{variable} is set")
+    if choice := find_used_model():
+        return choice
     if config.without_local:
         return ModelChoice(DEMO_MODEL, f"a short script, not a model. {config.without_local}", demo=True)
     why = "small and on this machine. Others: --model FILE.gguf, OPENAI_API_KEY, --model openai:NAME"
     return ModelChoice(LOCAL, why, demo=True)
+
+
+def find_used_model() -> ModelChoice | None:
+    """Return the pulled model that `rightseat models use` chose, if it is here."""
+    from rightseat.models.llamacpp import pulled
+
+    name = pulled.read_default()
+    if not name or pulled.find_pulled_path(name) is None:
+        return None
+    why = f"chosen with: rightseat models use {name}. The embedded one again: rightseat models use {LOCAL}"
+    return ModelChoice(f"{LOCAL}:{name}", why, demo=True)
 
 
 def needs_embedded_model(config: Config, env: Mapping[str, str] | None = None) -> bool:
@@ -77,7 +90,8 @@ def requests_embedded_model(config: Config) -> bool:
     assistants = config.assistants.values()
     answering = (name for assistant in assistants for name in (assistant.model, *assistant.models))
     specs = (name for model in config.models.values() for name in (model.spec, *model.fallbacks))
-    return LOCAL in (config.model, *answering, *specs) or bool(config.flags)
+    named = LOCAL in (config.model, *answering, *specs)
+    return named or (bool(config.flags) and find_used_model() is None)
 
 
 def find_engine_problem() -> str:

@@ -90,8 +90,16 @@ def make_model(spec: str, options: Mapping[str, Any] | None = None) -> Model:
     family, name = split_spec(spec)
     if not family:
         usage = "Write KIND:NAME, such as openai:gpt-4o, a .gguf file, or local."
-        raise ConfigError(f"{spec!r} is not a model. {usage}{_hint(spec, list_names('models'))}")
+        near = closest_match(spec, _list_local_models()) if spec else None
+        hint = f" Did you mean 'local:{near}'?" if near else _hint(spec, list_names("models"))
+        raise ConfigError(f"{spec!r} is not a model. {usage}{hint}")
     return adapt_model(find("models", family)(name, reveal_secrets(dict(options or {}))))
+
+
+def _list_local_models() -> list[str]:
+    from rightseat.models.llamacpp import curated, pulled
+
+    return [*(model.name for model in pulled.list_pulled()), *(model.name for model in curated.CURATED_MODELS)]
 
 
 def reveal_secrets(value: Any) -> Any:

@@ -90,8 +90,10 @@ class ModelRegistry:
                 f"[limits] spend_per_day in {self.config.path}: the model {name} has no costs. "
                 "Write input_cost and output_cost, per million tokens, into its table in [models]; 0 is free."
             )
-        # Names of scripts and weights are local paths: keep only the stem.
-        model = Path(model).stem if provider in ("scripted", LOCAL) else model
+        if provider in ("scripted", LOCAL):
+            # Scripts and weights are local paths, of which only the stem is kept. A pulled model's name may have a dot.
+            file = Path(model)
+            model = file.stem if file.suffix.lower() in (".gguf", ".json") else file.name
         return ModelInfo(provider, model or provider, settings.input_cost, settings.output_cost)
 
 

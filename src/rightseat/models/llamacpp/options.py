@@ -1,4 +1,4 @@
-"""Make a local model from the specs `local`, `local:PATH.gguf` and `llama-server:URL` and their options."""
+"""Make a local model from the specs `local`, `local:PATH.gguf`, `local:NAME` and `llama-server:URL` and their options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rightseat.config.options import parse_options
 from rightseat.config.secret import Secret
 from rightseat.errors import ConfigError
 from rightseat.models._vendor.exchange import Timeouts
-from rightseat.models.llamacpp import formats, gguf, prefix_cache, weights
+from rightseat.models.llamacpp import curated, formats, gguf, prefix_cache, pulled, weights
 from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.client import parse_server_url
 from rightseat.models.llamacpp.embedded.model import EmbeddedModel
@@ -97,14 +97,14 @@ class AttachedOptions(CommonOptions, frozen=True, kw_only=True):
 
 
 def make_local_model(name: str, options: Mapping[str, Any]) -> Model:
-    """Make a model from the GGUF file `name`, or the embedded model if `name` is empty. With its adapter, the
-    embedded model is an EmbeddedModel."""
+    """Make a model from the GGUF file or the pulled model `name`; the embedded model if `name` is empty. With its
+    adapter, the embedded model is an EmbeddedModel."""
     spec = f"local:{name}" if name else "local"
     settings = _parse_options(spec, options if name else {**_EMBEDDED_DEFAULTS, **options}, LocalOptions)
     uses_adapter = not name and settings.lora is None and settings.llama_server is None
     if not name and not uses_adapter and "tool_format" not in options:
         settings = replace(settings, tool_format=None)
-    path = _check_gguf_file(name, "The model") if name else weights.require_weights()
+    path = _find_model_file(name) if name else weights.require_weights()
     policy = SupervisionPolicy(start_timeout=settings.start_timeout, timeouts=settings.timeouts)
     chosen = _choose_settings(path, settings)
     launch = LaunchOptions(
@@ -177,6 +177,16 @@ def _check_file(name: str, label: str) -> Path:
             "else at the working folder."
         )
     return path.absolute()
+
+
+def _find_model_file(name: str) -> Path:
+    """Return the path of the GGUF file `name`, else of the pulled model of that name."""
+    if pulled.is_model_name(name) and not Path(name).is_file():
+        if path := pulled.find_pulled_path(name):
+            return path
+        if pulled.find_pulled(name) or curated.find_curated(name):
+            raise ConfigError(f"The model {name} is not here yet. Fetch it: rightseat models pull {name}")
+    return _check_gguf_file(name, "The model")
 
 
 def _check_gguf_file(name: str, label: str) -> Path:

