@@ -15,7 +15,8 @@ from rightseat.config.load import load_config
 from rightseat.config.settings import Config
 from rightseat.errors import ConfigError, NotFound
 from rightseat.models.llamacpp import curated, pulled, weights
-from rightseat.models.llamacpp.child import count_default_threads
+from rightseat.models.llamacpp.machine import get_machine
+from rightseat.models.llamacpp.machine_settings import choose_threads
 from rightseat.models.llamacpp.curated import CuratedModel
 from rightseat.models.llamacpp.hub import Hub
 from rightseat.models.llamacpp.weights import EMBEDDED, Weights
@@ -33,7 +34,7 @@ def print_models() -> None:
     """Print the embedded model, the pulled ones and those of the list, with what each one needs and which answers."""
     choice = choose_default()
     located = weights.find_weights()
-    used = ", answers by default" if choice is not None and choice.model == LOCAL else ""
+    used = ", answers by default" if located.path is not None and choice is not None and choice.model == LOCAL else ""
     origin = ORIGIN_LABELS[located.origin]
     _print_row(located.path is not None, f"{EMBEDDED.name}  {format_size(EMBEDDED.size)}  {origin}{used}", located.path)
     here = {model.name: model for model in pulled.list_pulled()}
@@ -62,7 +63,7 @@ def _print_row(present: bool, text: str, path: Path | None = None) -> None:
 
 
 def describe_curated(model: CuratedModel) -> str:
-    speed = curated.estimate_speed(model.size, count_default_threads())
+    speed = curated.estimate_speed(model.size, choose_threads(get_machine()))
     memory = curated.measure_memory()
     too_large = ", more than this machine has" if memory is not None and memory < model.memory else ""
     return (

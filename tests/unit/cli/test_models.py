@@ -57,12 +57,12 @@ def patch_pull(monkeypatch: pytest.MonkeyPatch, cache: Path, error: str = "") ->
 
 @pytest.mark.demand("llamacpp.rightseat_models_list_pull")
 def test_list_says_what_is_here(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    models.print_weights()
+    models.print_models()
     first = capsys.readouterr().out
     assert first.startswith("– smollm2-135m-instruct  98 MB  not downloaded; run: rightseat models pull\n")
     place = write_weights_file(cache)
-    models.print_weights()
-    assert f"✓ smollm2-135m-instruct  98 MB  downloaded\n    {place}\n" in capsys.readouterr().out
+    models.print_models()
+    assert f"✓ smollm2-135m-instruct  98 MB  downloaded, answers by default\n    {place}\n" in capsys.readouterr().out
 
 
 @pytest.mark.demand("llamacpp.rightseat_models_list_pull")

@@ -172,17 +172,20 @@ class Download:
                 "behind a company's proxy, install its certificate."
             ) from error
         except OSError as error:
-            raise make_connection_error(f"There is no connection to {url.host}.", retryable=again) from error
+            raise self._make_connection_error(f"There is no connection to {url.host}.", retryable=again) from error
         timer = IdleTimer(IDLE_TIMEOUT, response, response.abort)
         try:
             await response.wait_for_head()
             yield response
         except IncompleteResponse as error:
             problem = f"sent nothing for {IDLE_TIMEOUT:g} s" if timer.expired else "closed the connection"
-            raise make_connection_error(f"{url.host} {problem}.", retryable=True) from error
+            raise self._make_connection_error(f"{url.host} {problem}.", retryable=True) from error
         finally:
             timer.stop()
             response.close()
+
+    def _make_connection_error(self, problem: str, *, retryable: bool) -> DownloadError:
+        return make_connection_error(problem, retryable=retryable, kept=self.partial.size > 0)
 
     def _range_headers(self) -> dict[str, str]:
         """Return the headers that ask for the rest, or none where all must come anew."""

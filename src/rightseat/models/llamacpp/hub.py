@@ -196,12 +196,12 @@ def make_status_error(source: DownloadSource, url: URL, status: int, headers: Ma
     return DownloadError(f"{host} answered with status {status}, not with a file. Check the address, or try later.")
 
 
-def make_connection_error(problem: str, *, retryable: bool) -> DownloadError:
+def make_connection_error(problem: str, *, retryable: bool, kept: bool) -> DownloadError:
     """Explain a server that cannot be reached, or that went away, and what can be done without it."""
     proxy = next((name for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY") if os.environ.get(name)), "")
     unused = f" {proxy} is set, but no proxy is used here." if proxy else ""
     text = (
         f"{problem} Is there a network?{unused} To use a mirror of the hub, set HF_ENDPOINT=https://MIRROR. "
-        "Or copy a model from another machine and name it: rightseat serve --model FILE.gguf. What has come is kept."
+        "Or copy a model from another machine and name it: rightseat serve --model FILE.gguf."
     )
-    return DownloadError(text, retryable=retryable)
+    return DownloadError(text + (" What has come is kept: pull again." if kept else ""), retryable=retryable)

@@ -69,6 +69,9 @@ class PromptOptions(Struct, frozen=True, kw_only=True):
     reasoning: Literal["content", "reasoning"] = "content"
     """Where text that the model writes before a tool call goes: `content` is the answer, `reasoning` the reasoning
     channel."""
+    thinking: bool | None = None
+    """Whether a model that can do both thinks before it answers. Without it, its chat template decides; models that
+    were pulled by a name of the list do not think."""
     max_tokens: Annotated[int, Meta(ge=1)] = 2048
     """The most tokens of an answer if the caller sets no limit."""
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
@@ -271,14 +274,15 @@ class LlamaCppModel(Model):
             thought_channel=self._options.reasoning,
         )
         try:
-            plan, rendered = _render_plan(chat_format, context)
+            plan, rendered = _render_plan(chat_format, context, self._options.thinking)
         except CallerError:
             if source == description.sources.default:
                 raise
             # The tool_use template may reject these tools: describe them in the default template instead.
             default = await self._load_chat_format(description.sources.default)
             context = replace(context, capabilities=default.template.capabilities, thinking=default.thinking)
-            plan, rendered = _render_plan(replace(default, format=chat_format.format), context)
+            chat_format = replace(default, format=chat_format.format)
+            plan, rendered = _render_plan(chat_format, context, self._options.thinking)
         rendered += plan.answer_prefix
         if self._adds_bos is None:
             self._adds_bos = bool(await client.tokenize("", add=True))
@@ -320,11 +324,14 @@ class LlamaCppModel(Model):
         return chat_format
 
 
-def _render_plan(chat_format: ChatFormat, context: FormatContext) -> tuple[PromptPlan, str]:
+def _render_plan(chat_format: ChatFormat, context: FormatContext, thinks: bool | None) -> tuple[PromptPlan, str]:
     """Return the format's plan and the prompt that the template renders from it."""
     plan = chat_format.format.make_plan(context)
+    # The names in Qwen's and in DeepSeek's templates.
+    switch = {} if thinks is None else {"enable_thinking": thinks, "thinking": thinks}
+    variables = {**switch, **plan.template_variables}
     rendered = chat_format.template.render(
-        plan.messages, control_tokens=context.control_tokens, tools=plan.tools, **plan.template_variables
+        plan.messages, control_tokens=context.control_tokens, tools=plan.tools, **variables
     )
     # Some templates open a thought after a user message but not after a tool result.
     thinking = ThinkingTags.from_template(chat_format.template.source, rendered)

@@ -1,4 +1,4 @@
-"""Make a local model from the specs `local`, `local:PATH.gguf`, `local:NAME` and `llama-server:URL` and their options."""
+"""Make a local model from `local`, `local:PATH.gguf`, `local:NAME` or `llama-server:URL`, and its options."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ Pooling = Literal["mean", "cls", "last"]
 S = TypeVar("S", bound="CommonOptions")
 # Best settings for the embedded model, measured in evals/local.md.
 _EMBEDDED_DEFAULTS = {"temperature": 0.2, "choice": "likelihood", "tool_format": "signatures", "max_tokens": 512}
-
+# Thinking would take minutes where the processor answers.
+_CURATED_DEFAULTS = {"thinking": False}
 
 # The LoRA adapter that teaches the embedded model to call tools (docs/embedded-model.md).
 _EMBEDDED_ADAPTER = Path(__file__).parent / "adapter" / "smollm2-135m-tools.gguf"
@@ -100,7 +101,7 @@ def make_local_model(name: str, options: Mapping[str, Any]) -> Model:
     """Make a model from the GGUF file or the pulled model `name`; the embedded model if `name` is empty. With its
     adapter, the embedded model is an EmbeddedModel."""
     spec = f"local:{name}" if name else "local"
-    settings = _parse_options(spec, options if name else {**_EMBEDDED_DEFAULTS, **options}, LocalOptions)
+    settings = _parse_options(spec, {**_find_defaults(name), **options}, LocalOptions)
     uses_adapter = not name and settings.lora is None and settings.llama_server is None
     if not name and not uses_adapter and "tool_format" not in options:
         settings = replace(settings, tool_format=None)
@@ -177,6 +178,12 @@ def _check_file(name: str, label: str) -> Path:
             "else at the working folder."
         )
     return path.absolute()
+
+
+def _find_defaults(name: str) -> Mapping[str, Any]:
+    if not name:
+        return _EMBEDDED_DEFAULTS
+    return _CURATED_DEFAULTS if curated.find_curated(name) and not Path(name).is_file() else {}
 
 
 def _find_model_file(name: str) -> Path:

@@ -64,7 +64,6 @@ EMBEDDED = Weights(
     size=98_362_432,
     sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
 )
-KNOWN_WEIGHTS = (EMBEDDED,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +81,6 @@ def cache_folder(env: Mapping[str, str] | None = None) -> Path:
     shared = env.get("XDG_CACHE_HOME", "")
     # The XDG specification says to ignore a relative path.
     return (Path(shared) if Path(shared).is_absolute() else Path.home() / ".cache") / "rightseat"
-
-
-def list_weights(folder: Path | None = None) -> list[WeightsLocation]:
-    return [find_weights(weights, folder) for weights in KNOWN_WEIGHTS]
 
 
 def find_weights(weights: Weights = EMBEDDED, folder: Path | None = None) -> WeightsLocation:

@@ -64,6 +64,21 @@ async def test_the_first_token_is_not_doubled(server_adds_bos: bool) -> None:
     assert server.requests[0]["prompt"].startswith("<s>") is not server_adds_bos
 
 
+@pytest.mark.io
+@pytest.mark.parametrize(("thinking", "ending"), [(None, ":"), (True, ":"), (False, ":<think></think>")])
+async def test_thinking_is_switched_in_the_words_of_the_template(thinking: bool | None, ending: str) -> None:
+    template = "{% for m in messages %}{{ m.content }}{% endfor %}:"
+    template += "{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}"
+
+    async def describe_model(_server: Any) -> ModelDescription:
+        return ModelDescription(TemplateSources(template), ControlTokens(()))
+
+    server = InProcessServer(END)
+    model = LlamaCppModel("tiny", server, describe_model, options=PromptOptions(thinking=thinking))
+    await read_into(model.stream(Prompt(messages=(text_message("user", "Hi"),))), [])
+    assert server.requests[0]["prompt"].endswith(f"Hi{ending}")
+
+
 @pytest.mark.demand("llamacpp.tokenize_detokenize")
 @pytest.mark.io
 async def test_tokens_as_numbers_and_with_their_texts() -> None:

@@ -1,0 +1,45 @@
+"""`run_command`: the command line in this process, in a thread of its own, so that a server of the test can answer it."""
+
+import asyncio
+import contextlib
+import io
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from rightseat import cli
+
+
+@dataclass
+class CommandResult:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def path(self) -> Path:
+        """The only line of the output of a pull."""
+        return Path(self.out.removesuffix("\n"))
+
+    @property
+    def content(self) -> bytes:
+        assert self.code == 0, self.err
+        return self.path.read_bytes()
+
+
+async def run_command(*args: str) -> CommandResult:
+    """Run `rightseat ARGS`; what it prints does not reach the terminal."""
+    return await asyncio.to_thread(run_main, args)
+
+
+def run_main(args: tuple[str, ...]) -> CommandResult:
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        patch.setattr(sys, "argv", ["rightseat", *args])
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return CommandResult(code, out.getvalue(), err.getvalue())
