@@ -1,4 +1,4 @@
-"""`run_command`: the command line in this process, in a thread of its own, so that a server of the test can answer it."""
+"""`run_command`: the command line in this process, in a thread, so that a server of the test can answer it."""
 
 import asyncio
 import contextlib

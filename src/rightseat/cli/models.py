@@ -97,8 +97,9 @@ def pull_and_print(name: str | None, as_name: str | None = None) -> int:
         typer.secho("Stopped. What has come is kept: the same command goes on with it.", err=True)
         return INTERRUPTED
     typer.echo(str(path))
+    spec = f"{LOCAL}:{path.stem}"
     typer.secho(
-        f"Try it: rightseat chat --model local:{path.stem}. Keep it: rightseat models use {path.stem}", err=True
+        f"Try it: rightseat chat --model {spec}\nMake it the default: rightseat models use {path.stem}", err=True
     )
     return 0
 
@@ -117,6 +118,8 @@ def pull_model(name: str, as_name: str | None = None) -> Path:
     own_name = as_name or (known.name if known is not None else pulled.derive_name(source))
     if own_name in (LOCAL, EMBEDDED.name):
         raise NotFound(f"{own_name} is the embedded model. Give this one another name with --name.")
+    if (path := pulled.find_same_model(source, own_name)) is not None:
+        return path
     label = f"{own_name} ({format_size(known.size)})" if known is not None else own_name
     with _sigterm_as_interrupt(), show_download(label) as progress:
         return pulled.pull_model(source, own_name, hub, progress, on_wait=_print_waiting)
@@ -130,7 +133,7 @@ def _warn_of_memory(known: CuratedModel) -> None:
 
 
 def _print_waiting() -> None:
-    typer.secho("Another process fetches this model: waiting for it.", err=True)
+    typer.secho("Another process fetches this model: waiting until it ends.", err=True)
 
 
 def make_unknown_name_error(name: str) -> NotFound:
@@ -179,7 +182,7 @@ def remove_model(name: str) -> None:
         size = weights.remove_weights()
     else:
         was_default = pulled.read_default() == name
-        size = pulled.remove_pulled(name)
+        size = pulled.remove_pulled(name, _print_waiting)
         if was_default:
             typer.echo(f"{name} was the default. Now the embedded model is.")
     typer.echo(f"Removed {name}: {format_size(size)} are free again.")

@@ -76,7 +76,7 @@ def find_used_model() -> ModelChoice | None:
     name = pulled.read_default()
     if not name or pulled.find_pulled_path(name) is None:
         return None
-    why = f"chosen with: rightseat models use {name}. The embedded one again: rightseat models use {LOCAL}"
+    why = f"chosen by `rightseat models use {name}`. Back to the embedded one: rightseat models use {LOCAL}"
     return ModelChoice(f"{LOCAL}:{name}", why, demo=True)
 
 

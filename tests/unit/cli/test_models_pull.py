@@ -88,6 +88,7 @@ async def test_a_model_of_the_list_by_its_name(hub: FakeHub, monkeypatch: pytest
     assert "rightseat models use tiny" in result.err
     again = await run_command("models", "pull", "tiny")
     assert again.out == result.out
+    assert "Fetching" not in again.err
     assert len(hub.site.requests) == 1
 
 
@@ -193,6 +194,15 @@ async def test_a_server_without_ranges_sends_all_again(hub: FakeHub, tmp_path: P
 
 
 @pytest.mark.demand("llamacpp.pull_resumes")
+async def test_a_server_that_always_cuts_and_has_no_ranges_is_given_up(hub: FakeHub) -> None:
+    hub.store.reply = send_file(GGUF, ranges=False, cut_after=5000)
+    result = await run_command("models", "pull", SOURCE)
+    assert result.code == 1
+    assert "closed the connection" in result.err
+    assert len(hub.store.requests) == 2 * download.TRIES
+
+
+@pytest.mark.demand("llamacpp.pull_resumes")
 @pytest.mark.parametrize("surplus", [b"", b"more"])
 async def test_a_partial_file_that_is_whole_or_too_long(hub: FakeHub, tmp_path: Path, surplus: bytes) -> None:
     await leave_partial(hub, tmp_path)
@@ -257,6 +267,19 @@ async def test_another_checksum_than_the_hubs_is_not_kept(hub: FakeHub, tmp_path
     assert "deleted" in result.err
     assert "Tiny-Q4_K_M.gguf" not in list_files(tmp_path)
     assert "partial" not in list_files(tmp_path)
+
+
+@pytest.mark.demand("llamacpp.pull_verifies_checksum")
+async def test_a_mirror_that_states_nothing_cannot_replace_a_pinned_file(
+    hub: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(curated, "CURATED_MODELS", (CURATED,))
+    hub.site.queue_replies(send_file(GGUF[:-1] + b"!"))
+    result = await run_command("models", "pull", "tiny")
+    assert "checksum" in result.err
+    assert list_files(tmp_path) == {}
+    hub.site.queue_replies(send_file(GGUF))
+    assert (await run_command("models", "pull", "tiny")).content == GGUF
 
 
 @pytest.mark.demand("llamacpp.pull_verifies_checksum")
@@ -345,6 +368,15 @@ async def test_a_busy_hub_is_asked_again_or_says_when(hub: FakeHub) -> None:
     result = await run_command("models", "pull", SOURCE, "--name", "again")
     assert result.code == 1
     assert "later" in result.err
+
+
+@pytest.mark.demand("llamacpp.pull_errors_say_next_step")
+async def test_a_token_that_is_not_one(hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_expired")
+    hub.site.queue_replies(send_status(401, {}, b"Invalid credentials in Authorization header"))
+    result = await run_command("models", "pull", SOURCE)
+    assert "HF_TOKEN is wrong" in result.err
+    assert "hf_expired" not in result.err
 
 
 @pytest.mark.demand("llamacpp.pull_errors_say_next_step")

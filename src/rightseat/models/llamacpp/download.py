@@ -40,7 +40,7 @@ from rightseat.types.streams import closing
 
 CONNECT_TIMEOUT = 15.0
 IDLE_TIMEOUT = 30.0
-# Attempts without a new byte.
+# Attempts of one round.
 TRIES = 5
 FIRST_DELAY = 0.5
 # The longest delay, and the longest Retry-After that is waited for.
@@ -116,19 +116,21 @@ class Download:
         self.partial = partial
         self.hub = hub
         self._progress = progress
-        self._linked = LinkedFile(source.sha256, source.size)
+        self._pinned = self._linked = LinkedFile(source.sha256, source.size)
         self._received = 0
+        self._furthest = 0
+        """The most bytes that the partial file has had: a server without ranges begins anew after each cut."""
         self._clients = HttpClients(connect_timeout=CONNECT_TIMEOUT)
         if partial.record.source != source.label:
             partial.discard()
 
     async def run(self) -> None:
-        """Fetch the whole file. A download that is cut goes on as long as each round brings bytes."""
+        """Fetch the whole file. A download that is cut goes on as long as each round gets further."""
         try:
             if not self.source.file:
                 raise await self._make_missing_error()
             while True:
-                before = self._received
+                before = self._furthest
                 try:
                     await call_with_retry(
                         self._attempt,
@@ -138,7 +140,7 @@ class Download:
                         max_delay=MAX_DELAY,
                     )
                 except DownloadError as error:
-                    if not error.retryable or error.retry_after or self._received == before:
+                    if not error.retryable or error.retry_after or self._furthest == before:
                         raise
                 else:
                     return
@@ -147,6 +149,8 @@ class Download:
 
     async def _attempt(self) -> None:
         url = self.source.url
+        # The file may change from one attempt to the next.
+        self._linked = self._pinned
         for _ in range(MAX_REDIRECTS + 1):
             async with self._open(url, self._range_headers()) as response:
                 self._note_linked_file(response.headers)
@@ -200,14 +204,16 @@ class Download:
     def _note_linked_file(self, headers: Mapping[str, str]) -> None:
         """Take checksum and size that the hub states; raises DownloadError if they are not the pinned ones."""
         linked = LinkedFile.from_headers(headers)
-        if not linked.sha256 or linked == self._linked:
+        if not linked.sha256:
             return
-        if self.source.sha256:
+        if not self._linked.sha256:
+            # The first server on the way is the hub; later ones only store its files.
+            self._linked = linked
+        elif self._pinned.sha256 not in ("", linked.sha256):
             raise DownloadError(
                 "The hub has another version of this model than the one that is pinned here; it was not fetched. "
                 f"To trust the hub's own checksum: rightseat models pull {self.source.label}"
             )
-        self._linked = linked
 
     async def _receive(self, response: Response, url: URL) -> None:
         """Append the body of the last response to the partial file."""
@@ -224,6 +230,7 @@ class Download:
             async for chunk in chunks:
                 self.partial.write(chunk)
                 self._received += len(chunk)
+                self._furthest = max(self._furthest, self.partial.size)
                 if self.partial.size - len(chunk) < len(MAGIC) <= self.partial.size:
                     check_magic(self.partial, self.source)
                 self._progress(self.partial.size, total)

@@ -128,18 +128,22 @@ class Hub:
     def make_denied_error(self, repo: str, error_code: str) -> DownloadError:
         """Explain 401 and 403 of a repository: gated, private, or missing (the hub does not tell the last two)."""
         settings = self.endpoint / "settings" / "tokens"
-        if error_code != "RepoNotFound":
-            how = "" if self._token is None else " with the account of HF_TOKEN"
+        if error_code == "GatedRepo":
+            account = "" if self._token is None else " with the account of HF_TOKEN"
             return DownloadError(
-                f"{repo} asks everybody to accept its licence. Open {self.endpoint / repo}, accept it{how}, "
+                f"{repo} asks everybody to accept its licence. Open {self.endpoint / repo}, accept it{account}, "
                 f"make a token at {settings} and set it: export HF_TOKEN=…; then pull again."
             )
-        private = (
-            f"If it is private, make a token at {settings} and set it as HF_TOKEN."
-            if self._token is None
-            else "If it is private, HF_TOKEN has no access to it."
+        what = (
+            f"The hub shows no repository {repo}"
+            if error_code == "RepoNotFound"
+            else f"The hub gives no access to {repo}"
         )
-        return DownloadError(f"The hub shows no repository {repo}. Check the spelling. {private}")
+        if self._token is None:
+            return DownloadError(
+                f"{what}. Check the spelling. If it is private, make a token at {settings} and set it as HF_TOKEN."
+            )
+        return DownloadError(f"{what}. Check the spelling. If it is private, HF_TOKEN is wrong or has no right to it.")
 
 
 def check_file_name(file: str) -> None:
@@ -157,7 +161,8 @@ def parse_gguf_names(body: bytes) -> list[str]:
     """Return the whole .gguf files in the hub's description of a repository."""
     document: Any = decode_or_none(body)
     siblings = document.get("siblings") if isinstance(document, dict) else None
-    names = [sibling.get("rfilename") for sibling in siblings or () if isinstance(sibling, dict)]
+    entries = siblings if isinstance(siblings, list) else []
+    names = [entry.get("rfilename") for entry in entries if isinstance(entry, dict)]
     texts = [name for name in names if isinstance(name, str) and name.isprintable()]
     return [name for name in texts if name.lower().endswith(".gguf") and not _SPLIT_FILE.search(name)]
 

@@ -75,6 +75,19 @@ def find_pulled_path(name: str) -> Path | None:
     return model.path if model is not None else None
 
 
+def find_same_model(source: DownloadSource, name: str) -> Path | None:
+    """Return the path of the model if it is here whole; raises WeightsError if it came from another source."""
+    model = find_pulled(name)
+    if model is None or model.path is None:
+        return None
+    if model.source != source.label:
+        raise WeightsError(
+            f"A model called {name} is here already, from {model.source}. Give this one another name with --name, or "
+            f"remove that one first: rightseat models remove {name}"
+        )
+    return model.path
+
+
 def pull_model(
     source: DownloadSource,
     name: str,
@@ -87,14 +100,13 @@ def pull_model(
         raise WeightsError(f"{name!r} is not a model's name: use letters, digits, '.', '-' and '_'.")
     folder = _pulled_folder() / name
     with _explain_file_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
         with exclusive_lock(folder.with_name(f"{name}.lock"), on_wait):
-            target = folder / f"{name}.gguf"
-            if target.is_file():
-                _check_same_source(name, folder, source)
-                return target
-            # A `remove` may have run while this process waited.
+            # Another process may have fetched it while this one waited.
+            if (path := find_same_model(source, name)) is not None:
+                return path
             folder.mkdir(exist_ok=True)
+            target = folder / f"{name}.gguf"
             partial = PartialFile(folder)
             try:
                 asyncio.run(Download(source, partial, hub, progress).run())
@@ -106,13 +118,13 @@ def pull_model(
             return target
 
 
-def remove_pulled(name: str) -> int:
+def remove_pulled(name: str, on_wait: Callable[[], None] = lambda: None) -> int:
     """Delete a model, whole or not, and return the freed bytes. The default falls back to the embedded model."""
     model = find_pulled(name)
     if model is None:
         raise WeightsError(f"There is no pulled model called {name!r}. See: rightseat models list")
     folder = _pulled_folder() / name
-    with _explain_file_errors(folder), exclusive_lock(folder.with_name(f"{name}.lock")):
+    with _explain_file_errors(folder), exclusive_lock(folder.with_name(f"{name}.lock"), on_wait):
         shutil.rmtree(folder)
     if read_default() == name:
         write_default("")
@@ -144,15 +156,6 @@ def _pulled_folder() -> Path:
 
 def _default_file() -> Path:
     return cache_folder() / "models" / "default"
-
-
-def _check_same_source(name: str, folder: Path, source: DownloadSource) -> None:
-    record = read_record(folder)
-    if record is not None and record.source != source.label:
-        raise WeightsError(
-            f"A model called {name} is here already, from {record.source}. Give this one another name with --name, or "
-            f"remove that one first: rightseat models remove {name}"
-        )
 
 
 @contextlib.contextmanager
