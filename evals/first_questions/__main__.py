@@ -21,7 +21,9 @@ async def main(name: str, doors: list[str], only: str) -> None:
                 answer = await ask_question(url, door, question)
                 answers.append(answer)
                 mark = "✗" if answer.problems else "·"
-                print(f"{mark} {question.id} {door} {question.text!r} → {answer.text!r} {answer.calls} {answer.artifacts}")
+                print(
+                    f"{mark} {question.id} {door} {question.text!r} → {answer.text!r} {answer.calls} {answer.artifacts}"
+                )
                 print("".join(f"    {problem}\n" for problem in answer.problems), end="", flush=True)
     broken = sum(bool(answer.problems) for answer in answers)
     print(f"{name}: {len(answers)} answers, {broken} break a mechanical rule")

@@ -69,9 +69,7 @@ async def test_cancel_an_order(shop: str, request_text: str, allowing: str) -> N
 
 
 @pytest.mark.demand("embedded.readme_shop_both_languages")
-@pytest.mark.parametrize(
-    ("request_text", "allowing"), [("Cancel order A7 please", "no"), ("请取消订单 A7", "不要")]
-)
+@pytest.mark.parametrize(("request_text", "allowing"), [("Cancel order A7 please", "no"), ("请取消订单 A7", "不要")])
 async def test_a_no_cancels_nothing(shop: str, request_text: str, allowing: str) -> None:
     messages: list[dict[str, Any]] = []
     await say(shop, messages, request_text)

@@ -6,8 +6,8 @@ import pytest
 import pytest_asyncio
 
 from rightseat.models.llamacpp import weights
+from rightseat.models.llamacpp.curated import suggest_model
 from rightseat.models.llamacpp.machine import get_machine
-from rightseat.models.llamacpp.suggestion import suggest_model
 from tests.kit.server import RightseatProcess
 from tests.peers.browser import BrowserTab, Chromium
 from tests.peers.playground import open_playground

@@ -15,10 +15,10 @@ from rightseat.config.load import load_config
 from rightseat.config.settings import Config
 from rightseat.errors import ConfigError, NotFound
 from rightseat.models.llamacpp import curated, pulled, weights
-from rightseat.models.llamacpp.machine import get_machine
-from rightseat.models.llamacpp.machine_settings import choose_threads
 from rightseat.models.llamacpp.curated import CuratedModel
 from rightseat.models.llamacpp.hub import Hub
+from rightseat.models.llamacpp.machine import get_machine
+from rightseat.models.llamacpp.machine_settings import choose_threads
 from rightseat.models.llamacpp.weights import EMBEDDED, Weights
 from rightseat.server.terminal_progress import show_download
 from rightseat.types.text import did_you_mean
@@ -64,8 +64,8 @@ def _print_row(present: bool, text: str, path: Path | None = None) -> None:
 
 def describe_curated(model: CuratedModel) -> str:
     speed = curated.estimate_speed(model.size, choose_threads(get_machine()))
-    memory = curated.measure_memory()
-    too_large = ", more than this machine has" if memory is not None and memory < model.memory else ""
+    memory = get_machine().memory
+    too_large = ", more than this machine has" if memory < model.memory else ""
     return (
         f"{model.name}  {format_size(model.size)}  {model.licence}, {format_size(model.memory)} of memory{too_large}, "
         f"about {speed:.2g} tokens/s; {model.good_for}"
@@ -126,8 +126,8 @@ def pull_model(name: str, as_name: str | None = None) -> Path:
 
 
 def _warn_of_memory(known: CuratedModel) -> None:
-    memory = curated.measure_memory()
-    if memory is not None and memory < known.memory:
+    memory = get_machine().memory
+    if memory < known.memory:
         text = f"{known.name} needs {format_size(known.memory)} of memory; this machine has {format_size(memory)}."
         typer.secho(f"warning: {text} A smaller one: rightseat models list", fg=typer.colors.YELLOW, err=True)
 

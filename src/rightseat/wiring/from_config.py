@@ -110,7 +110,10 @@ def _make_demo_assistant(assistant: Assistant, description: str) -> Assistant:
     from rightseat.models.llamacpp.embedded.model import EmbeddedModel
     from rightseat.wiring.demo.shortcuts import SHORTCUTS
 
-    builtin = (tool for name in BUILTIN_TOOLS for tool in _load_tools(name))
+    # A client with tools of its own chooses what there is.
+    builtin = (
+        replace(tool, is_offered=lambda turn: not turn.tools) for name in BUILTIN_TOOLS for tool in _load_tools(name)
+    )
     if isinstance(assistant.model, EmbeddedModel):
         assistant.model.add_shortcuts(SHORTCUTS)
     return replace(assistant, tools=(*TOOLS, *builtin), description=description)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from rightseat.models.llamacpp.curated import suggest_model
 from rightseat.models.llamacpp.machine import get_machine
-from rightseat.models.llamacpp.suggestion import suggest_model
 from rightseat.types.language import Language
 from rightseat.types.model import Capabilities, Model, ModelInfo
 from rightseat.wiring.lookup import LOCAL

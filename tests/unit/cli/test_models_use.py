@@ -13,10 +13,11 @@ from rightseat.cli import models
 from rightseat.cli.serve import list_startup_rows, print_startup
 from rightseat.config.settings import Config, ModelSettings
 from rightseat.errors import ConfigError, NotFound
-from rightseat.models.llamacpp import curated, pulled, weights
+from rightseat.models.llamacpp import pulled, weights
 from rightseat.models.llamacpp.curated import CURATED_MODELS
 from rightseat.models.llamacpp.download import SourceRecord
 from rightseat.models.llamacpp.hub import DownloadError, Hub
+from rightseat.models.llamacpp.machine import Machine
 from rightseat.models.llamacpp.weights import EMBEDDED, WeightsError
 from rightseat.wiring import default_model
 from rightseat.wiring.default_model import choose_model
@@ -59,8 +60,8 @@ def capture_list(capsys: pytest.CaptureFixture[str]) -> str:
 
 @pytest.mark.demand("llamacpp.models_use_remove", "llamacpp.pull_named_or_any_model")
 def test_the_list_says_what_a_model_costs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "count_default_threads", lambda: 4)
-    monkeypatch.setattr(curated, "measure_memory", lambda: 6_000_000_000)
+    machine = Machine(processors=5, cores=4, memory=6_000_000_000, free=6_000_000_000)
+    monkeypatch.setattr(models, "get_machine", lambda: machine)
     text = capture_list(capsys)
     assert "– qwen3-4b  2.5 GB  Apache-2.0, 4.1 GB of memory, about 4.8 tokens/s; several tools" in text
     assert "– qwen3-8b  5.0 GB  Apache-2.0, 6.6 GB of memory, more than this machine has, about 2.4 tokens/s" in text

@@ -7,6 +7,6 @@ injected control tokens; `tool_ranking` chooses tools for tiny models. `formats/
 `grammar/` compiles JSON Schema to GBNF, `completion` maps settings and response chunks, `prompt_log` keeps recent
 prompts. `gguf` reads model files, `weights` fetches the embedded model's. `curated` lists better models, `hub` knows
 their addresses, `download` fetches them and `pulled` keeps them by name. `machine` reads cores and memory,
-`machine_settings` chooses threads, context and batch by them, `suggestion` the next better model. `embedded/` checks
+`machine_settings` chooses threads, context and batch by them. `embedded/` checks
 the embedded model's answers.
 """

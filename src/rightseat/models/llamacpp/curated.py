@@ -6,7 +6,6 @@ cannot replace it unnoticed.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 # Each token reads all weights once. A thread read 2.8 GB of them per second of processor time with the embedded model
@@ -20,7 +19,8 @@ ENGINE_BYTES = 400_000_000
 
 @dataclass(frozen=True, slots=True)
 class CuratedModel:
-    """A GGUF file on the hub. `state_bytes`: memory of one token of context."""
+    """A GGUF file on the hub. `state_bytes`: memory of one token of context. `cores`: with fewer it writes too slowly
+    for a conversation."""
 
     name: str
     repo: str
@@ -30,6 +30,7 @@ class CuratedModel:
     licence: str
     state_bytes: int
     good_for: str = ""
+    cores: int = 1
 
     @property
     def source(self) -> str:
@@ -50,6 +51,7 @@ CURATED_MODELS = (
         sha256="9465e63a22add5354d9bb4b99e90117043c7124007664907259bd16d043bb031",
         licence="Apache-2.0",
         state_bytes=114_688,
+        cores=1,
         good_for="short questions and single tool calls",
     ),
     CuratedModel(
@@ -60,6 +62,7 @@ CURATED_MODELS = (
         sha256="061b54daade076b5d3362dac252678d17da8c68f07560be70818cace6590cb1a",
         licence="Apache-2.0",
         state_bytes=114_688,
+        cores=2,
         good_for="everyday questions and tool calls",
     ),
     CuratedModel(
@@ -70,6 +73,7 @@ CURATED_MODELS = (
         sha256="7485fe6f11af29433bc51cab58009521f205840f5b4ae3a32fa7f92e8534fdf5",
         licence="Apache-2.0",
         state_bytes=147_456,
+        cores=4,
         good_for="several tools, tables and longer texts",
     ),
     CuratedModel(
@@ -80,6 +84,7 @@ CURATED_MODELS = (
         sha256="d98cdcbd03e17ce47681435b5150e34c1417f50b5c0019dd560e4882c5745785",
         licence="Apache-2.0",
         state_bytes=147_456,
+        cores=8,
         good_for="the best answers of this list",
     ),
 )
@@ -89,14 +94,21 @@ def find_curated(name: str) -> CuratedModel | None:
     return next((model for model in CURATED_MODELS if model.name == name), None)
 
 
+def suggest_model(memory_bytes: int, *, cores: int | None = None, larger_than: int = 0) -> str | None:
+    """Return the name of the largest model that needs at most three quarters of the memory; None if none fits.
+
+    `larger_than`: size of the present model's file in bytes.
+    """
+    fitting = [
+        model
+        for model in CURATED_MODELS
+        if model.memory <= memory_bytes * 3 // 4
+        and (cores is None or model.cores <= cores)
+        and model.size > larger_than * 1.2
+    ]
+    return max(fitting, key=lambda model: model.size).name if fitting else None
+
+
 def estimate_speed(size: int, threads: int) -> float:
     """Estimate the tokens in a second of a model of `size` bytes on the processor."""
     return min(threads * THREAD_BYTES_PER_SECOND, MEMORY_BYTES_PER_SECOND) / size
-
-
-def measure_memory() -> int | None:
-    """Return the bytes of this machine's memory, or None where the system does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return None

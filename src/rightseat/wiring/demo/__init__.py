@@ -2,7 +2,8 @@
 
 - offer: which turns get the demo tools.
 - sales: the flow as a tool of the default assistant.
-- recognize: questions for the demo tools, recognized by rules; shortcuts: the calls that the embedded model makes for them.
+- recognize: questions for the demo tools, recognized by rules.
+- shortcuts: the calls that the embedded model makes for such questions.
 - plugins: the folder of the plugin.
 """
 

@@ -14,7 +14,8 @@ from rightseat.wiring.demo.recognize import match_booking, match_clock, match_sa
 # Questions that the rules may have missed: then the weights see the tool.
 _ABOUT_TIME = re.compile(r"^.{0,60}\b(?:time|clock|o'clock|hour)\b.{0,40}$|^.{0,20}(?:几点|时间|时刻).{0,20}$", re.I)
 _ABOUT_TABLES = re.compile(
-    r"^(?=.{0,160}$)(?=.*\b(?:book|reserv\w*|table|seats?)\b)(?=.*\b(?:table|dinner|lunch|restaurant|eat|people|seats?)\b)|"
+    r"^(?=.{0,160}$)(?=.*\b(?:book|reserv\w*|table|seats?)\b)(?=.*\b(?:table|dinner|lunch|restaurant|eat|people|"
+    r"seats?)\b)|"
     r"^.{0,30}(?:订|预约).{0,20}(?:桌|位|餐)",
     re.IGNORECASE,
 )

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from rightseat.models.llamacpp import options, template, weights
 from rightseat.models.llamacpp.client import CompletionChunk, TokenPiece
 from rightseat.models.llamacpp.control_tokens import ControlTokens
+from rightseat.models.llamacpp.embedded.model import EmbeddedModel
 from rightseat.models.llamacpp.model import LlamaCppModel, ModelDescription, PromptOptions
 from rightseat.models.llamacpp.template import TemplateSources
 from rightseat.models.llamacpp.template_probe import ProbeRequest, probe_template
@@ -197,9 +198,15 @@ async def test_others_choose_themselves() -> None:
         assert len(server.requests) == 1
 
 
+def get_options(given: dict[str, Any]) -> PromptOptions:
+    model = options.make_local_model("", given)
+    assert isinstance(model, EmbeddedModel)
+    return model.weights_model._options
+
+
 def test_the_embedded_model_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "require_weights", lambda: tmp_path / "small.gguf")
-    assert options.make_local_model("", {})._options.choice == "likelihood"
-    assert options.make_local_model("", {})._options.temperature == 0.2
-    own = options.make_local_model("", {"choice": "model", "temperature": 1})._options
+    assert get_options({}).choice == "likelihood"
+    assert get_options({}).temperature == 0.2
+    own = get_options({"choice": "model", "temperature": 1})
     assert (own.choice, own.temperature) == ("model", 1)

@@ -9,11 +9,11 @@ import pytest
 
 from rightseat.engine.loop import Assistant
 from rightseat.models.llamacpp import options
+from rightseat.models.llamacpp.curated import suggest_model
 from rightseat.models.llamacpp.gguf import GgufHeader
 from rightseat.models.llamacpp.machine import Machine
 from rightseat.models.llamacpp.machine_settings import MachineSettings, choose_machine_settings, count_cache_bytes
 from rightseat.models.llamacpp.model import LlamaCppModel
-from rightseat.models.llamacpp.suggestion import suggest_model
 from rightseat.wiring.lookup import make_model
 from tests.unit.models.llamacpp.gguf_files import make_gguf, make_number_entry, make_usual_entries
 
@@ -132,8 +132,8 @@ def test_a_broken_file_still_makes_a_model_that_the_doctor_can_look_at(weights: 
     ("memory", "cores", "name"),
     [
         (GIB, 1, None),
-        (2 * GIB, 2, "qwen3-0.6b"),
-        (4 * GIB, 2, "qwen3-1.7b"),
+        (3 * GIB, 2, "qwen3-0.6b"),
+        (5 * GIB, 2, "qwen3-1.7b"),
         (8 * GIB, 8, "qwen3-4b"),
         (16 * GIB, 8, "qwen3-8b"),
         (256 * GIB, 64, "qwen3-8b"),

@@ -10,6 +10,7 @@ from rightseat.config.settings import Config, ModelSettings
 from rightseat.errors import ConfigError
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.child import LaunchOptions
+from rightseat.models.llamacpp.embedded.model import EmbeddedModel
 from rightseat.models.llamacpp.model import LlamaCppModel, describe_from_file, describe_from_server
 from rightseat.models.llamacpp.options import make_attached_model, make_local_model
 from rightseat.models.llamacpp.supervision import SharedServer
@@ -40,6 +41,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def get_launch(local_model: object) -> LaunchOptions:
+    local_model = local_model.weights_model if isinstance(local_model, EmbeddedModel) else local_model
     assert isinstance(local_model, LlamaCppModel)
     assert isinstance(local_model._server, SharedServer)
     return local_model._server.launch

@@ -20,7 +20,7 @@ from rightseat.models.llamacpp.model import LlamaCppModel
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart, UsageChunk
 from rightseat.types.events import Usage
 from rightseat.types.language import Language, find_language
-from rightseat.types.messages import Message, TextMessagePart
+from rightseat.types.messages import TextMessagePart
 from rightseat.types.model import ModelWrapper, Prompt
 from rightseat.types.streams import closing
 
@@ -153,29 +153,37 @@ class PromptAnswer:
             return
         prompt = plain_chat.make_plain_prompt(self.prompt, self.question)
         for again in (False, True):
-            checker = SentenceChecker(self.question, [message.text for message in prompt.messages])
             settings = plain_chat.make_plain_settings(self.prompt.settings, again=again)
-            finish = FinishChunk("stop")
-            async with closing(self.model.stream(replace(prompt, settings=settings))) as chunks:
+            checker = SentenceChecker(self.question, [message.text for message in prompt.messages])
+            async with closing(self.stream_sentences(replace(prompt, settings=settings), checker)) as chunks:
                 async for chunk in chunks:
-                    if isinstance(chunk, TextChunk):
-                        for sentence in checker.push(chunk):
-                            yield TextChunk(sentence)
-                    elif isinstance(chunk, FinishChunk):
-                        finish = chunk
-                    elif isinstance(chunk, UsageChunk):
-                        self.usage += chunk.usage
-                    if checker.ended:
-                        break
-            limited = finish.reason == "length" and self.prompt.settings.max_tokens is not None
-            for sentence in checker.close(complete=finish.reason == "stop" or limited):
-                yield TextChunk(sentence)
+                    yield chunk
             if checker.shown.strip():
-                yield UsageChunk(self.usage)
-                yield FinishChunk("length" if limited and not checker.ended else "stop")
                 return
         for chunk in self.make_text_chunks(plain_chat.UNSURE["en"]):
             yield chunk
+
+    async def stream_sentences(self, prompt: Prompt, checker: SentenceChecker) -> AsyncIterator[ModelChunk]:
+        """Stream the sentences of one answer that the checker passes, and its end unless there is none."""
+        reason = "stop"
+        async with closing(self.model.stream(prompt)) as chunks:
+            async for chunk in chunks:
+                if isinstance(chunk, TextChunk):
+                    for sentence in checker.push(chunk):
+                        yield TextChunk(sentence)
+                elif isinstance(chunk, FinishChunk):
+                    reason = chunk.reason
+                elif isinstance(chunk, UsageChunk):
+                    self.usage += chunk.usage
+                if checker.ended:
+                    break
+        # A limit of ours ends the answer with its last complete sentence; one of the client's is told.
+        limited = reason == "length" and self.prompt.settings.max_tokens is not None
+        for sentence in checker.close(complete=reason == "stop" or limited):
+            yield TextChunk(sentence)
+        if checker.shown.strip():
+            yield UsageChunk(self.usage)
+            yield FinishChunk("length" if limited and not checker.ended else "stop")
 
     async def stream_from_results(self) -> AsyncIterator[ModelChunk]:
         described = self.describe_results()
@@ -216,11 +224,8 @@ class PromptAnswer:
         return "\n\n".join(sentences) or None
 
     async def collect(self, prompt: Prompt, *, uses_adapter: bool) -> CompleteAnswer:
-        chunks: list[ModelChunk] = []
-        async with closing(self.model.stream_chat(prompt, uses_adapter=uses_adapter)) as stream:
-            async for chunk in stream:
-                chunks.append(chunk)
-        answer = CompleteAnswer(chunks)
+        async with closing(self.model.stream_chat(prompt, uses_adapter=uses_adapter)) as chunks:
+            answer = CompleteAnswer([chunk async for chunk in chunks])
         self.usage += answer.usage
         return answer
 
@@ -228,4 +233,3 @@ class PromptAnswer:
         """Return the chunks of a complete answer, a chunk for each sentence."""
         sentences = passages.split_keeping_space(text)
         return [*map(TextChunk, sentences), UsageChunk(self.usage), FinishChunk("stop")]
-

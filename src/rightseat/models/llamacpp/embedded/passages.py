@@ -13,15 +13,23 @@ _ASKS = re.compile(
 )
 _ENGLISH_WORD = re.compile(r"[A-Za-z']+|\d+(?:[.,:]\d+)*")
 _STOP_WORDS = frozenset(
-    "a an the of to in on at for from by with and or is are was were be been do does did has have had it its he she "
-    "they them his her their this that these those what who whom whose when where why which how many much old long "
-    "please can could you i my me we our".split()
+    re.findall(
+        r"\w+",
+        """a an the of to in on at for from by with and or is are was were be been do does did has have had it its
+        he she they them his her their this that these those what who whom whose when where why which how many
+        much old long please can could you i my me we our""",
+    )
 )
 _CLAUSE_HINTS = (
-    (re.compile(r"^\W*why\b|为什么|为何|原因", re.IGNORECASE), re.compile(r"\bbecause|\bdue to|\bsince\b|因为|由于|为了")),
+    (
+        re.compile(r"^\W*why\b|为什么|为何|原因", re.IGNORECASE),
+        re.compile(r"\bbecause|\bdue to|\bsince\b|因为|由于|为了"),
+    ),
     (
         re.compile(r"\bhow (?:many|much|old|long|far|tall)\b|多少|几[个岁天位]|多大|多久", re.IGNORECASE),
-        re.compile(r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve)\b|[一二两三四五六七八九十百千万]"),
+        re.compile(
+            r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve)\b|[一二两三四五六七八九十百千万]"
+        ),
     ),
     (
         re.compile(r"^\W*when\b|什么时候|何时|哪天|几点", re.IGNORECASE),
@@ -105,9 +113,7 @@ def choose_sentence(question: str, passage: list[str]) -> str | None:
 
 def list_terms(text: str) -> set[str]:
     """Return stems of English words and pairs of Chinese characters."""
-    words = {
-        stem_word(word.lower()) for word in _ENGLISH_WORD.findall(text) if word.lower() not in _STOP_WORDS
-    }
+    words = {stem_word(word.lower()) for word in _ENGLISH_WORD.findall(text) if word.lower() not in _STOP_WORDS}
     han = re.findall(r"[\u4e00-\u9fff]+", text)
     return words | {run[index : index + 2] for run in han for index in range(len(run) - 1)}
 

@@ -43,11 +43,18 @@ _ABBREVIATION = re.compile(r"(?:\b(?:Mr|Mrs|Ms|Dr|St|Jr|vs|etc|e\.g|i\.e|[A-Z])|
 _LIST_ITEM = re.compile(r"(\s*)(\d{1,2})[.)]\s")
 _REPEATED = re.compile(r"(\S[\s\S]{3,80}?)\1{2,}")
 _NUMBER_WORDS = frozenset(
-    "two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred thousand million "
-    "billion".split()
+    re.findall(
+        r"\w+",
+        """two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred thousand million
+        billion""",
+    )
 )
-_ANSWER_NUMBER = re.compile(r"(?<![a-z\d])\d[\d.,]*(?![a-z])|[一二两三四五六七八九十百千万亿]+(?=[个天年月周小岁人只条种次])")
-_FACT_QUESTION = re.compile(r"^\W*(?:who|what|when|where|which|whose|how (?:many|much|old|tall|long|far|big))\b", re.IGNORECASE)
+_ANSWER_NUMBER = re.compile(
+    r"(?<![a-z\d])\d[\d.,]*(?![a-z])|[一二两三四五六七八九十百千万亿]+(?=[个天年月周小岁人只条种次])"
+)
+_FACT_QUESTION = re.compile(
+    r"^\W*(?:who|what|when|where|which|whose|how (?:many|much|old|tall|long|far|big))\b", re.IGNORECASE
+)
 _WRITING = re.compile(
     r"\b(?:write|compose|draft|slogan|poem|haiku|email|e-mail|letter|story|joke|greeting|name for|rewrite|rephrase|"
     r"translate|summari[sz]e|correct)\b",
@@ -164,7 +171,9 @@ class SentenceChecker:
     def _number_probabilities(self, tokens: list[TokenText]) -> Iterator[float]:
         """Yield the probability of each number that the person did not write. Numbers of list items do not count."""
         if _LIST_ITEM.match("".join(token.text for token in tokens)):
-            tokens = tokens[next(index for index, token in enumerate(tokens) if any(map(str.isdigit, token.text))) + 1 :]
+            tokens = tokens[
+                next(index for index, token in enumerate(tokens) if any(map(str.isdigit, token.text))) + 1 :
+            ]
         number, probability = "", 1.0
         for token in [*tokens, TokenText("", 1.0)]:
             text = token.text.strip()
@@ -201,7 +210,7 @@ class SentenceChecker:
 
 def _find_sentence_end(text: str) -> int | None:
     for match in _SENTENCE_END.finditer(text):
-        if not _ABBREVIATION.search(text[: match.end()].rstrip("\"”’)")):
+        if not _ABBREVIATION.search(text[: match.end()].rstrip('"”’)')):
             return match.end()
     return None
 

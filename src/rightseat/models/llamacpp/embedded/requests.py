@@ -18,30 +18,38 @@ from rightseat.types.text import decode_or_none
 
 CONTEXT_HEAD = "Context from the application:"
 CANNOT_DO: dict[Language, str] = {
-    "en": "I can't do that here: nothing that is set up on this server does it. Ask me “What can you do?” to see what I can do.",
+    "en": "I can't do that here: nothing that is set up on this server does it. Ask me “What can you do?” to see "
+    "what I can do.",
     "zh": "这里做不到：这台服务器上没有配置能做这件事的功能。您可以问我“你能做什么？”。",
 }
 _ASK_FOR: dict[Language, str] = {"en": "Please tell me the {}.", "zh": "请告诉我{}。"}
 _ACTION = re.compile(
     r"^\W*(?:please |kindly |hey |can you |could you |would you |will you |i want you to |i need you to |go and )*"
-    r"(?:send|order|buy|call|phone|text|play|turn|switch|delete|remove|remind|schedule|cancel|open|close|download|upload|"
-    r"book|reserve|pay|transfer|post|tweet|install|start|stop|restart|deploy|set (?:an? |the )?(?:alarm|timer|reminder)|"
+    r"(?:send|order|buy|call|phone|text|play|turn|switch|delete|remove|remind|schedule|cancel|open|close|download|"
+    r"upload|"
+    r"book|reserve|pay|transfer|post|tweet|install|start|stop|restart|deploy|set (?:an? |the )?(?:alarm|timer|"
+    r"reminder)|"
     r"email (?!template|draft)|search the web|google|browse)\b|"
-    r"^(?:请|帮我|麻烦|请你|请帮我|帮忙|给我)*(?:发送|发一?封|发邮件|订购|下单|购买|买|打电话|播放|打开|关闭|删除|提醒|取消|下载|上传|预订|订|支付|转账|设置?(?:闹钟|提醒)|定个?闹钟)",
+    r"^(?:请|帮我|麻烦|请你|请帮我|帮忙|给我)*(?:发送|发一?封|发邮件|订购|下单|购买|买|打电话|播放|打开|关闭|删除|"
+    r"提醒|取消|下载|上传|预订|订|支付|转账|设置?(?:闹钟|提醒)|定个?闹钟)",
     re.IGNORECASE,
 )
 _WRITING = re.compile(
-    r"^\W*(?:please |can you |could you |i need (?:you to )?|help me )*(?:to )?(?:write|compose|draft|summari[sz]e|rewrite|rephrase|"
+    r"^\W*(?:please |can you |could you |i need (?:you to )?|help me )*(?:to )?(?:write|compose|draft|summari[sz]e|"
+    r"rewrite|rephrase|"
     r"paraphrase|give me an? (?:slogan|title|name|idea)|suggest|translate)\b|\bslogan\b|\bhaiku\b|\bpoem\b",
     re.IGNORECASE,
 )
 _ENGLISH_WISHED = re.compile(r"(?:翻译|译)(?:成|为|到)?英|用英(?:文|语)")
 _QUESTION = re.compile(
-    r"^(?:what|who|whose|when|where|why|which|how|is|are|was|were|does|do|did|can|could|should)\b|什么|谁|哪|几|多少|怎么|为何|如何|吗$",
+    r"^(?:what|who|whose|when|where|why|which|how|is|are|was|were|does|do|did|can|could|should)\b|什么|谁|哪|几|多少|"
+    r"怎么|为何|如何|吗$",
     re.IGNORECASE,
 )
 _SAYS_WHO = re.compile(r"\byou are\b|\byour name\b|\bact as\b|你是|您是|扮演", re.IGNORECASE)
-_GENERIC = re.compile(r"^\W*you are (?:a |an )?(?:very )?(?:helpful|friendly|useful)?,? ?(?:ai )?assistant\W*$", re.IGNORECASE)
+_GENERIC = re.compile(
+    r"^\W*you are (?:a |an )?(?:very )?(?:helpful|friendly|useful)?,? ?(?:ai )?assistant\W*$", re.IGNORECASE
+)
 _WORD_NUMBERS = {
     word: number
     for number, words in enumerate(
@@ -64,7 +72,8 @@ _WORD_NUMBERS = {
     for word in words.split()
 }
 _LARGE_WORDS = re.compile(
-    r"\b(?:thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|"
+    r"\b(?:thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|"
+    r"eighty|ninety|"
     r"hundred|thousand|million|half|quarter|today|tomorrow|yesterday|week|month|year|hour|noon|midnight|tonight)\b|"
     r"[十百千万亿半]|今天|明天|昨天|周|月|年|点|小时|分钟",
     re.IGNORECASE,

@@ -54,13 +54,9 @@ def find_shortcut(
     return None
 
 
-def select_tools(
-    shortcuts: Mapping[str, Shortcut], tools: tuple[ToolSpec, ...], question: str
-) -> tuple[ToolSpec, ...]:
+def select_tools(shortcuts: Mapping[str, Shortcut], tools: tuple[ToolSpec, ...], question: str) -> tuple[ToolSpec, ...]:
     """Return the tools that the weights are shown."""
-    return tuple(
-        tool for tool in tools if tool.name not in shortcuts or shortcuts[tool.name].related.search(question)
-    )
+    return tuple(tool for tool in tools if tool.name not in shortcuts or shortcuts[tool.name].related.search(question))
 
 
 # The recognizers are imported with the first question: start-up does not pay for their rules.

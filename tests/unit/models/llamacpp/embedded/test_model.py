@@ -22,9 +22,7 @@ from rightseat.types.model import Model, Prompt, RawPrompt, SamplingSettings, To
 Answer = str | tuple[str, dict[str, Any]]
 CLOCK = ToolSpec("clock", "Tell the time. Takes no input.", {"type": "object", "properties": {}})
 BOOK = ToolSpec(
-    "book",
-    "Book a table.",
-    {"type": "object", "properties": {"people": {"type": "integer"}}, "required": ["people"]},
+    "book", "Book a table.", {"type": "object", "properties": {"people": {"type": "integer"}}, "required": ["people"]}
 )
 ANSWERED = Usage(10, 5)
 
@@ -82,7 +80,9 @@ def join_text(chunks: list[ModelChunk]) -> str:
 
 def list_calls(chunks: list[ModelChunk]) -> list[tuple[str, Any]]:
     names = [chunk.name for chunk in chunks if isinstance(chunk, ToolCallStart)]
-    return list(zip(names, [json.loads(chunk.json) for chunk in chunks if isinstance(chunk, ToolCallArgs)], strict=True))
+    return list(
+        zip(names, [json.loads(chunk.json) for chunk in chunks if isinstance(chunk, ToolCallArgs)], strict=True)
+    )
 
 
 def assert_finished(chunks: list[ModelChunk], reason: str) -> None:
@@ -101,21 +101,30 @@ async def test_a_decline_for_lack_of_a_tool_is_asked_again_as_plain_chat() -> No
     weights = FakeWeights(["I don't have a tool for that."], ["Leaves fall softly. The wind is cold."])
     chunks = await ask(weights, make_prompt("Describe autumn", tools=(BOOK,)))
     assert join_text(chunks) == "Leaves fall softly. The wind is cold."
-    assert [chunk.text for chunk in chunks if isinstance(chunk, TextChunk)] == ["Leaves fall softly.", " The wind is cold."]
+    assert [chunk.text for chunk in chunks if isinstance(chunk, TextChunk)] == [
+        "Leaves fall softly.",
+        " The wind is cold.",
+    ]
     assert weights.prompts[1][0].tools == ()
     assert_finished(chunks, "stop")
     assert [chunk.usage for chunk in chunks if isinstance(chunk, UsageChunk)] == [ANSWERED + ANSWERED]
 
 
 async def test_an_action_that_nothing_does_is_declined_in_the_persons_language() -> None:
-    english = await ask(FakeWeights(["None of my tools is for that."]), make_prompt("Send an email to Bob", tools=(BOOK,)))
-    chinese = await ask(FakeWeights(["抱歉，我没有可以完成这个请求的工具。"]), make_prompt("给我发一封邮件", tools=(BOOK,)))
+    english = await ask(
+        FakeWeights(["None of my tools is for that."]), make_prompt("Send an email to Bob", tools=(BOOK,))
+    )
+    chinese = await ask(
+        FakeWeights(["抱歉，我没有可以完成这个请求的工具。"]), make_prompt("给我发一封邮件", tools=(BOOK,))
+    )
     assert (join_text(english), join_text(chinese)) == (CANNOT_DO["en"], CANNOT_DO["zh"])
 
 
 @pytest.mark.demand("embedded.no_fitting_tool_is_no_answer")
 async def test_a_loop_is_cut_and_asked_once_more() -> None:
-    weights = FakeWeights(["I have no tool for this."], ["on and on and on and on and on and on and on", "A tide is a rise of the sea."])
+    weights = FakeWeights(
+        ["I have no tool for this."], ["on and on and on and on and on and on and on", "A tide is a rise of the sea."]
+    )
     chunks = await ask(weights, make_prompt("What is a tide?"))
     assert join_text(chunks) == "A tide is a rise of the sea."
     penalties = [prompt.settings.extra["repeat_penalty"] for prompt, _ in weights.prompts[1:]]
@@ -179,7 +188,8 @@ async def test_a_number_that_nobody_wrote_is_asked_for() -> None:
 
 @pytest.mark.demand("embedded.what_can_you_do_from_the_tools")
 @pytest.mark.parametrize(
-    ("question", "head"), [("What can you do?", "I can"), ("what can you do for me", "I can"), ("你能做什么？", "我可以")]
+    ("question", "head"),
+    [("What can you do?", "I can"), ("what can you do for me", "I can"), ("你能做什么？", "我可以")],
 )
 async def test_what_can_you_do_is_answered_from_the_tools(question: str, head: str) -> None:
     text = join_text(await ask(FakeWeights(), make_prompt(question, tools=(CLOCK, BOOK))))

@@ -13,8 +13,14 @@ from rightseat.models.llamacpp.embedded.passages import (
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
-        ("Mia has a red bike. Her brother Tom has a blue car.\n\nWhat does Tom have?", "Her brother Tom has a blue car."),
-        ("The shop closed early because the power was out. Staff went home.\nWhy did the shop close early?", "because the power"),
+        (
+            "Mia has a red bike. Her brother Tom has a blue car.\n\nWhat does Tom have?",
+            "Her brother Tom has a blue car.",
+        ),
+        (
+            "The shop closed early because the power was out. Staff went home.\nWhy did the shop close early?",
+            "because the power",
+        ),
         ("Anna is 7 years old. Her brother Ben is 9. How old is Ben?", "Ben is 9"),
         ("When does the train leave? The bus leaves at 7:10. The train leaves at 8:05.", "The train leaves at 8:05."),
         ("李雷昨天感冒了，所以没有去上学。他在家看书。请问李雷为什么没有去上学？", "感冒"),
