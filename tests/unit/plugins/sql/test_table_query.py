@@ -13,7 +13,12 @@ from rightseat.plugins.sql.table_query import format_rows, query_table
 from rightseat.tools.builtin.table_text import TableUnreadable, infer_columns, read_table
 from tests.unit.tools.test_function import call_tool
 
-MARKDOWN = "| fruit | sold | price |\n|---|---:|---|\n| apples | 1,034 | $3.50 |\n| pears | 51 | $0.10 |\n| plums | - | $0.20 |"
+MARKDOWN = """\
+| fruit | sold | price |
+|---|---:|---|
+| apples | 1,034 | $3.50 |
+| pears | 51 | $0.10 |
+| plums | - | $0.20 |"""
 
 
 @pytest.mark.parametrize(
@@ -116,7 +121,7 @@ def test_a_query_without_end_is_ended(guarded: bool, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(module, "MAX_SECONDS", 0.1)
     if not guarded:
         monkeypatch.setattr(module, "find_spec", lambda name: None)
-    with pytest.raises(QueryFailed, match="longer than 0.1 s"):
+    with pytest.raises(QueryFailed, match=r"longer than 0\.1 s"):
         query_table(MARKDOWN, "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT COUNT(*) FROM c")
 
 

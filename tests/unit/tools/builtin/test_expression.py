@@ -1,5 +1,6 @@
 """Expressions of `calculate`: exact results, limits, and errors that say what to write."""
 
+import contextlib
 import string
 from datetime import UTC, datetime
 
@@ -7,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightseat.tools.builtin import dates
 from rightseat.tools.builtin.calculate import evaluate_expression
 from rightseat.tools.builtin.expression import MAX_LENGTH, CalculationError, compute, format_value
 from rightseat.tools.builtin.functions import NAMES
@@ -162,7 +162,7 @@ def test_what_cannot_be_computed_says_why(expression: str, said: str) -> None:
 
 
 def test_missing_time_zone_data_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dates.zoneinfo, "available_timezones", set)
+    monkeypatch.setattr("rightseat.tools.builtin.dates.zoneinfo.available_timezones", set)
     with pytest.raises(CalculationError, match="pip install tzdata"):
         evaluate('now("America/New_York")')
     assert evaluate("now()").startswith("2024-02-28 23:30 UTC")
@@ -187,9 +187,5 @@ PIECES = st.one_of(
 @settings(max_examples=limit_rounds(3000), deadline=None)
 @given(st.lists(PIECES, max_size=25).map("".join))
 def test_calculate_raises_nothing_but_its_own_error(expression: str) -> None:
-    try:
-        text = evaluate_expression(expression, fixed_clock)
-    except CalculationError as error:
-        assert str(error)
-    else:
-        assert len(text) < 2 * MAX_LENGTH
+    with contextlib.suppress(CalculationError):
+        assert len(evaluate_expression(expression, fixed_clock)) < 2 * MAX_LENGTH

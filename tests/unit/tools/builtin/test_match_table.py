@@ -51,7 +51,7 @@ def test_a_question_that_no_query_answers_is_none(table: str, question: str, ans
         "",
         "What is the highest mountain?",
         "Book a table for 4 people\nat 7 pm\nplease",
-        "Dear all, we met on Monday, and talked.\nThe team, which is new, was happy.\nWe ate, and left.\nWhat was most fun?",
+        "Dear all, we met on Monday, and talked.\nThe team, now new, sang.\nWe ate, and left.\nWhat was most fun?",
         TABLES["FRUIT"],
         f"{TABLES['FRUIT']}\nWhich fruit sold the most? And which is the cheapest?",
         "fruit,sold\napples,3\npears,4,5\nplums,6\nWhich fruit sold the most?",
