@@ -51,8 +51,8 @@ _OPERATORS = tuple(
         (r"\s*\bcubed\b", "^3"),
         (r"\s*\bper ?cent\b", "%"),
         (r"\boff of\b", "off"),
-        (r"\b(?:the )?(?:square root|sqrt|root) of\b", "√"),
         (rf"\b(?:the )?(?:cube|cubic|third) root of ({_N})", r"cbrt(\1)"),
+        (r"\b(?:the )?(?:square root|sqrt|root) of\b", "√"),
         (r"\b(?:the )?factorial of (\d+)|\b(\d+) factorial\b", lambda match: f"factorial({match[1] or match[2]})"),
         (r"\bhalf (?:of )?(?=[\d(√])", "0.5 * "),
         (r"\b(?:a|1) (?:quarter|fourth) of\b", "0.25 *"),
@@ -95,7 +95,7 @@ def match_english(text: str) -> str | None:
     for rule in (match_time, match_dates):
         if expression := rule(core):
             return expression
-    asks = bool(_ASK.match(core)) or core != text.lower().strip().rstrip("?. ")
+    asks = bool(_ASK.match(core)) or core.endswith("=") or core != text.lower().strip().rstrip("?. ")
     core = replace_english_numerals(_EQUALS.sub("", _ASK.sub("", core)))
     for convert in (match_conversion, match_phrases):
         if expression := convert(core):
@@ -140,9 +140,12 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
         (r"multiply (N) (?:by|and|with|times) (N)", r"\1 * \2"),
         (r"divide (N) by (N)", r"\1 / \2"),
         (
-            r"(?:(?:split|share|divide|distribute) (N) (?:equally |evenly )?(?:among|amongst|between|by|into|with)"
-            r"|(N) (?:split|shared|divided)(?: equally| evenly)?(?: among| amongst| between| by| into)) (N)"
-            r"(?: (?:people|persons|friends|ways|parts|kids|children|of us|guests|colleagues))?(?: equally| evenly)?",
+            r"(?:if (?:i|we|you) )?(?:(?:split|share|divide|distribute) (N) (?:equally |evenly )?"
+            r"(?:among|amongst|between|by|into|with)|(N) (?:is )?(?:split|shared|divided)(?: equally| evenly)?"
+            r"(?: among| amongst| between| by| into)) (N)"
+            r"(?: (?:people|persons|friends|ways|parts|kids|children|of us|guests|colleagues))?(?: equally| evenly)?"
+            r"(?:,? (?:how much|how many|what) (?:does|do|will|would|should|is) (?:each|everyone|every one|we each)"
+            r"(?: (?:person|one|of us|friend))?(?: (?:pay|get|owe|receive|have))?)?",
             lambda m: f"{m[1] or m[2]} / {m[3]}",
         ),
         (r"(?:what )?(?:percentage|percent|%) of (N) is (N)", r"\2 / \1 * 100"),
@@ -161,6 +164,11 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
         (r"(N) with (?:a )?(N) ?(?:%|percent) (?:discount|off)", r"\1 - \2%"),
         (r"(N) (?:with|plus|including) (?:a )?(N) ?(?:%|percent) (?:tax|vat|tip)", r"\1 + \2%"),
         (r"how many times does (N) go into (N)", r"\2 / \1"),
+        (
+            r"(?:sum of|add)(?: up)?(?: all)?(?: the)?(?: (?:whole )?numbers| integers)? "
+            r"(?:from|between) (\d+) (?:to|and) (\d+)",
+            r"(\1 + \2) * (\2 - \1 + 1) / 2",
+        ),
         (r"(?:which|what)(?: number| one)? is (?:the )?(?:bigger|larger|greater|higher|more|largest|biggest)(?: "
          r"number)?[,:]? ?(?:of )?(N) (?:or|and) (N)",
          r"max(\1, \2)"),

@@ -46,7 +46,6 @@ _OPERATORS = tuple(
         (r"(?<=\d)(?:元|块钱|块|美元|人民币|个)", ""),
     )
 )  # fmt: skip
-_DISCOUNT = {**{char: index for index, char in enumerate("一二三四五六七八九", 1)}}
 _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(
     (re.compile(pattern.replace("N", _N).replace("LIST", rf"({_N}(?:(?:[,，、和与及]|以及|\s)+{_N})+)")), sign)
     for pattern, sign in (
@@ -60,6 +59,8 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
         (r"LIST(?:这几个数|这些数|中)?的?(?:最小值|最小公倍数)",
          lambda m: spread("lcm" if "公倍" in m[0] else "min", m[1])),
         (r"LIST(?:的|之|相)?(?:乘积|积|乘)", lambda m: spread("product", m[1])),
+        (r"从?(\d+)(?:一直)?(?:加到|[到至](?=\d+(?:的|所有|全部|整数|自然数|数)*(?:之和|总和|和|加起来|相加)))(\d+)\D*",
+         r"(\1 + \2) * (\2 - \1 + 1) / 2"),
         (r"(N)[和与跟](N)(?:的|之|相)?(?:差|减|差值|相差)", r"abs(\1 - \2)"),
         (r"(N)比(N)(?:大|多|高)", r"\1 - \2"),
         (r"(N)比(N)(?:小|少|低)", r"\2 - \1"),
@@ -99,19 +100,14 @@ def spread(name: str, numbers: str) -> str:
 def match_amounts(core: str) -> str | None:
     """Return the expression of a unit conversion, a phrase or plain arithmetic."""
     core = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", core)
-    if match := re.fullmatch(
-        rf"({_N})(?:元|块钱?)?(?:的\w{{1,4}})?打([一二三四五六七八九]|"
-        rf"\d(?:\.\d)?)([一二三四五六七八九五])?折(?:后|以后|之后)?(?:{_HOW_MUCH})?",
-        core,
-    ):
-        rate = f"{_DISCOUNT.get(match[2], match[2])}{_DISCOUNT[match[3]] if match[3] else ''}"
-        return f"{match[1]} * {float(rate) / (100 if match[3] else 10):g}"
     # The numerals of these words are none.
     core = core.replace("百分之", "pct").replace("百分比", "ratio").replace("比例", "ratio").replace("一半", "half")
     core = replace_chinese_numerals(core)
     if expression := match_units(core):
         return expression
     asked = re.sub(rf"{_HOW_MUCH}$|(?:=|等于)$", "", core)
+    if match := re.fullmatch(rf"({_N})(?:元|块钱?)?(?:的\w{{1,4}})?打(\d)\.?(\d?)折(?:后|以后|之后)?", asked):
+        return f"{match[1]} * 0.{match[2]}{match[3]}"
     for pattern, expression_of in _PHRASES:
         if match := pattern.fullmatch(asked):
             return match.expand(expression_of) if isinstance(expression_of, str) else expression_of(match)
@@ -151,7 +147,7 @@ def match_units(core: str) -> str | None:
 
 _CLOCK = r"(?:现在|目前|当前|此刻|这会儿)"
 _TIME = re.compile(
-    rf"{_CLOCK}?(?:的)?(?P<city>[^\d现在目前当]{{2,7}}?)?(?:的)?{_CLOCK}?(?:的)?(?:当地)?(?:时间)?(?:是|"
+    rf"{_CLOCK}?(?:的)?(?P<city>[^\d现在目前当]{{2,7}}?)??(?:时间)?(?:的)?{_CLOCK}?(?:的)?(?:当地)?(?:时间)?(?:是|"
     rf"几)?(?:几点钟?|几点了|什么时间|什么时候|多少|时间|点钟?)(?:了|钟)?"
 )
 
@@ -214,9 +210,10 @@ def read_day(text: str, *, future: bool = True, year: int = 0) -> str | None:
         return f'next_holiday("{_HOLIDAYS[text]}")'
     if text in ("年底", "年末", "今年结束"):
         return "date(year(today()), 12, 31)"
-    if match := re.fullmatch(r"(?:下个?)?(?:星期|周|礼拜)([一二三四五六日天末])", text):
-        day = CHINESE_WEEKDAYS.find(match[1].replace("天", "日").replace("末", "六"))
-        return f'next_weekday("{_WEEKDAY_NAMES[day]}")' if future else f'last_weekday("{_WEEKDAY_NAMES[day]}")'
+    if match := re.fullmatch(r"(下+个?|上个?|这个?|本)?(?:星期|周|礼拜)([一二三四五六日天末])", text):
+        return find_weekday(
+            match[1] or "", CHINESE_WEEKDAYS.find(match[2].replace("天", "日").replace("末", "六")), future
+        )
     fields = split_date(replace_chinese_numerals(text))
     if fields is None:
         return None
@@ -225,6 +222,14 @@ def read_day(text: str, *, future: bool = True, year: int = 0) -> str | None:
         expression = f'date("{known_year:04}-{fields[1]:02}-{fields[2]:02}")'
         return expression if is_expression(expression) else None
     return f"{'next' if future else 'last'}_date({fields[1]}, {fields[2]})"
+
+
+def find_weekday(which: str, weekday: int, future: bool) -> str:
+    """Return the expression of a weekday: 下周五 is the Friday of the next week, 周五 the next Friday."""
+    if not which:
+        return f'{"next" if future else "last"}_weekday("{_WEEKDAY_NAMES[weekday]}")'
+    weeks = {"下": 0, "上": -2}.get(which[0], -1) + max(which.count("下") - 1, 0)
+    return f'add_days(next_weekday("monday"), {weekday + 7 * weeks})'
 
 
 def match_days(core: str) -> str | None:

@@ -17,12 +17,15 @@ _TIME = re.compile(
 )
 
 
+_COUNTRIES = "usa|us|uk|england|australia|canada|china|france|germany|india|italy|japan|spain|brazil|mexico|ny|ca"
+
+
 def match_time(core: str) -> str | None:
     match = _TIME.fullmatch(core)
     if not match:
         return None
     city = (match["city"] or "").removeprefix("the ").replace(".", "").strip()
-    city = city.partition(",")[0]
+    city = re.sub(rf",?\s+(?:{_COUNTRIES})$", "", city.partition(",")[0])
     if not city or city in ("here", "today"):
         return "now()"
     return f'now("{city.title() if city.islower() else city}")' if city in ZONE_BY_CITY else None
@@ -85,7 +88,8 @@ def read_day(text: str, *, future: bool = True, year: int = 0) -> str | None:
         return _RELATIVE_DAYS[name]
     if name in _HOLIDAY_NAMES:
         return f'next_holiday("{_HOLIDAY_NAMES[name]}")'
-    weekday = name.removeprefix("next ").removeprefix("this ").removeprefix("last ")
+    # `next friday` is one of two days, depending on who says it.
+    weekday = name.removeprefix("this ").removeprefix("last ")
     if weekday in WEEKDAYS and len(weekday) > 3:
         return f'{"next" if future else "last"}_weekday("{weekday}")'
     fields = split_date(name)
@@ -108,8 +112,8 @@ def match_day_names(core: str) -> str | None:
     ):
         return "today()"
     if re.fullmatch(
-        r"(?:what|which) (?:day of the week|weekday|week day) is (?:it|today)(?: today| now)?|what is "
-        r"(?:today's weekday|the weekday today)",
+        r"(?:what|which) (?:day of the week|weekday|week day) is (?:it|today)(?: today| now)?|what(?:'s| is) "
+        r"(?:today's (?:weekday|day of the week)|the weekday today)",
         core,
     ):
         return "weekday(today())"
@@ -141,7 +145,7 @@ def match_day_names(core: str) -> str | None:
 def read_holiday(name: str, year: str | None) -> str | None:
     """Return the expression of a holiday, in a year if one is named."""
     if name not in _HOLIDAY_NAMES:
-        return read_day(name) if name.startswith("next ") else None
+        return None
     if not year:
         return read_day(name)
     return f'holiday("{_HOLIDAY_NAMES[name]}", {YEARS.get(year, year)})'
@@ -205,6 +209,10 @@ def match_calendar(core: str) -> str | None:
         r"how many days (?:are |were |will be )?(?:there )?(?:in|does) (?:the year )?(\d{4}|this year)(?: have)?", core
     ):
         return f"days_in_year({YEARS.get(match[1], match[1])})"
+    if re.fullmatch(
+        r"how many days (?:are |does )?(?:there )?(?:in )?(?:this month|the current month)(?: have)?", core
+    ):
+        return "days_in_month(year(today()), month(today()))"
     if match := re.fullmatch(r"(?:is|was|will) (?:the year )?(\d{4}|this year)(?: be)? a leap year", core):
         return f"is_leap_year({YEARS.get(match[1], match[1])})"
     if match := re.fullmatch(

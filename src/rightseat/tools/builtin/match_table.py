@@ -31,6 +31,8 @@ from rightseat.tools.builtin.table_words import (
 
 MAX_ASK = 240
 MAX_ROWS = 500
+# Recognizers run in the event loop: a longer table is left to the model.
+MAX_MESSAGE = 20_000
 _SENTENCE = re.compile(r"[^.!?。？！\n]*(?:\.(?=\d)[^.!?。？！\n]*)*[.!?。？！\n]?")
 _TOP = re.compile(
     r"\btop (\d+|two|three|five|ten)\b|\b(two|three|four|five|\d+) (?:\w+ )?(?=\w*est\b|best|most|least)|前(\d+|"
@@ -58,7 +60,7 @@ class TableQuestion(Struct, frozen=True):
 
 def match_table_question(question: str) -> dict[str, str] | None:
     """Return the arguments for `table_query` if the message is a table and a question that it answers; else None."""
-    table = find_table(question)
+    table = find_table(question) if len(question) <= MAX_MESSAGE else None
     if table is None or not 1 <= len(table.rows) <= MAX_ROWS:
         return None
     table = drop_totals(table)

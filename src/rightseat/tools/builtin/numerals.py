@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import Decimal
 
@@ -35,7 +36,9 @@ CHINESE_DIGITS = {
 }
 _CHINESE_SCALES = {"十": 10, "百": 100, "千": 1000}
 _CHINESE = re.compile(r"[零〇一二两三四五六七八九十百千万亿]+(?:点[零〇一二三四五六七八九]+)?")
-_CHINESE_SCALED = re.compile(r"(\d+(?:\.\d+)?)([万亿])")
+_DIGIT_SCALES = {**_CHINESE_SCALES, "万": 10**4, "亿": 10**8}
+_CHINESE_SCALED = re.compile(r"(?:\d+(?:\.\d+)?(?:[十百千][万亿]?|[万亿]))+(?!分)")
+_SCALED_PART = re.compile(r"(\d+(?:\.\d+)?)([十百千万亿]*)")
 
 
 def read_names(text: str) -> dict[str, str]:
@@ -85,8 +88,16 @@ def read_english_numeral(text: str) -> str:
 
 def replace_chinese_numerals(text: str) -> str:
     """Return a text with its Chinese numerals as digits: 一百二十五 is 125, 3万 is 30000."""
-    text = _CHINESE.sub(lambda match: read_chinese_numeral(match[0]), text)
-    return _CHINESE_SCALED.sub(lambda match: scale_digits(match[1], 10**4 if match[2] == "万" else 10**8), text)
+    text = _CHINESE_SCALED.sub(lambda match: add_scaled_digits(match[0]), text)
+    return _CHINESE.sub(lambda match: read_chinese_numeral(match[0]), text)
+
+
+def add_scaled_digits(text: str) -> str:
+    """Return the digits of a number such as 3万5千."""
+    parts = (
+        (digits, math.prod(_DIGIT_SCALES[char] for char in scales)) for digits, scales in _SCALED_PART.findall(text)
+    )
+    return scale_digits(format(sum(Decimal(digits) * scale for digits, scale in parts), "f"), 1)
 
 
 def read_chinese_numeral(text: str) -> str:

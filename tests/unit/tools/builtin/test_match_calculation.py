@@ -82,6 +82,10 @@ def test_english_numerals(words: str, digits: str) -> None:
         ("三点一四", "3.14"),
         ("3万", "30000"),
         ("一亿", "100000000"),
+        ("3万5千", "35000"),
+        ("1亿2千万", "120000000"),
+        ("1.5万", "15000"),
+        ("2千", "2000"),
     ],
 )
 def test_chinese_numerals(words: str, digits: str) -> None:

@@ -92,6 +92,60 @@ What is 5!? => 120
 What is the sum of 12 and 30? => 42
 how many days from 1 March to 1 May? => 61
 What's 18 divided by 3 plus 2? => 8
+whats 25 * 4? => 100
+How much is 1250 divided by 5? => 250
+what's the sum of 5, 10 and 15? => 30
+Could you please calculate 18% of 650? => 117
+what is 3 to the power of 4? => 81
+What's 1000 minus 367? => 633
+Can you multiply 23 by 17? => 391
+what is 0.1 + 0.2? => 0.3
+If I split $120 between 5 people, how much does each pay? => 24
+What's 30% off 80 dollars? => 56
+how many kilometers is 10 miles? => 16.09344
+How many pounds is 70 kg? => 154.324
+what's 72 degrees fahrenheit in celsius? => 22.2222
+how many cups in a gallon => 16
+what's the day today? => 2026-11-16 (Monday)
+What's the date? => 2026-11-16 (Monday)
+what is today's day of the week? => Monday
+What day is it? => 2026-11-16 (Monday)
+how many days till christmas => 39
+How many days until 1 January 2027? => 46
+how many days are there between 1 May 2024 and 15 June 2024? => 45
+what day of the week is July 4, 2026? => Saturday
+how many days are in this month => 30
+what will be the date in 3 weeks? => 2026-12-07 (Monday)
+what date was it 100 days ago? => 2026-08-08 (Saturday)
+What time is it in Tokyo? => 2026-11-16 19:30 JST (Monday, Asia/Tokyo)
+what time is it in sydney australia => 2026-11-16 21:30 AEDT (Monday, Australia/Sydney)
+current time in Paris => 2026-11-16 11:30 CET (Monday, Europe/Paris)
+What's the time? => 2026-11-16 10:30 UTC (Monday)
+Tell me the time in London. => 2026-11-16 10:30 GMT (Monday, Europe/London)
+sqrt(81) => 9
+sqrt 81 => 9
+12 / 4 => 3
+7*8-6 => 50
+(12+8)/5 => 4
+100-58= => 42
+5+5 => 10
+what is 15 x 15 => 225
+cube root of 27 => 3
+is 1900 a leap year? => false
+How many days are there in 2028? => 366
+what is 2/3 of 90 => 60
+what's 50 plus 10%? => 55
+what is 1 + 2 + 3 + 4 + 5? => 15
+What's the average of 10, 20, 30? => 20
+how many hours are in a week? => 168
+how many inches in a foot? => 12
+90 minutes in hours => 1.5
+convert 100 celsius to fahrenheit => 212
+how many grams are in 3 ounces => 85.048569375
+What is nine plus ten? => 19
+What is twelve squared? => 144
+add 3, 4 and 5 => 12
+what's 45 percent of 1,200? => 540
 what is 1,000 times 3 => 3000
 what's 2.5 * 4 => 10
 9-5 => 4
@@ -170,6 +224,55 @@ what is the square of a triangle
 top 10 movies of 2020
 what's 4x4 driving
 score was 3-2
+What can you do for me?
+Write a haiku about autumn
+Cancel order A7 please
+Tell me a joke
+How many planets are there?
+how many hours should I sleep
+how many days in a row has it rained
+what is the plus one rule
+what's the score of the 3-2 game
+what are the odds
+how much is a ticket to Paris
+How much is the fish?
+how much does a 2 bedroom flat cost
+What is 21st century art
+what's 50 cent's real name
+who is 007
+what's Area 51
+explain the number pi
+what is the 5 second rule
+what is e=mc^2
+when is the best time to visit Japan
+What day did WW2 end?
+how many days was the Apollo 11 mission
+what time is dinner
+what is the time signature of a waltz
+when was Easter 1916 rising
+how many miles is a marathon
+How many stars are on the US flag?
+Do you have a table for 2 at 8?
+Reserve 2 seats for tomorrow
+I need 3 tickets for 24 December
+Show sales for 2024
+add 2 apples to my cart
+multiply and conquer
+divide the class into 4 groups
+split the bill
+take 5
+high five
+what's the difference between 4G and 5G
+convert this pdf to word
+how old is Obama
+what's 1 and 1
+time flies
+What time is it in the movie Inception?
+convert 5 apples to oranges
+24 hours in a day is not enough
+days between us
+how long until the bus comes
+what's next Friday's meeting about
 5!
 what is love
 How many days are in a week of work?
@@ -180,6 +283,7 @@ what's the difference between a crocodile and an alligator
 pick a number between 1 and 10
 what day is best for a picnic
 is 5 a lucky number
+how many days until next friday
 what is 12 monkeys about
 """
 CHINESE = """
@@ -255,7 +359,56 @@ CHINESE = """
 ２＋３＝？ => 5
 今天是周几啊 => Monday
 伦敦几点了 => 2026-11-16 10:30 GMT (Monday, Europe/London)
+15加27是多少 => 42
+36除以6是多少？ => 6
+99乘99等于多少 => 9801
+七乘八等于多少 => 56
+请问100减37等于几？ => 63
+一百的百分之二十是多少 => 20
+200的30%是多少？ => 60
+3的4次方等于多少 => 81
+81的平方根 => 9
+25*4=？ => 100
+(12+8)÷5 => 4
+5英尺是多少厘米 => 152.4
+70公斤等于多少磅？ => 154.324
+37摄氏度等于多少华氏度 => 98.6
+1小时等于多少秒 => 3600
+今天是星期几？ => Monday
+今天是几号？ => 2026-11-16 (Monday)
+今天几月几日 => 2026-11-16 (Monday)
+明天是几号 => 2026-11-17 (Tuesday)
+明天是星期几 => Tuesday
+现在几点？ => 2026-11-16 10:30 UTC (Monday)
+现在是几点钟 => 2026-11-16 10:30 UTC (Monday)
+东京现在几点了 => 2026-11-16 19:30 JST (Monday, Asia/Tokyo)
+伦敦现在是什么时间 => 2026-11-16 10:30 GMT (Monday, Europe/London)
+纽约时间现在几点 => 2026-11-16 05:30 EST (Monday, America/New_York)
+离圣诞节还有多少天？ => 39
+距离2027年1月1日还有多少天 => 46
+到春节还有几天 => 82
+2026年2月有几天 => 28
+2000年是闰年吗 => true
+2026年7月4日是星期几 => Saturday
+下周五是几号 => 2026-11-27 (Friday)
+3天后是几号 => 2026-11-19 (Thursday)
+两周后是几号 => 2026-11-30 (Monday)
+10和25的平均数是多少 => 17.5
+3加4乘5等于多少 => 23
+1到10的和是多少 => 55
+八十打九折是多少 => 72
+12的阶乘 => 479001600
+2024年3月1日到2024年5月1日一共多少天 => 61
+120元5个人平分，每人多少钱 => 24
+1.5乘以4等于多少 => 6
+1万加2千等于多少 => 12000
+9.9和9.11哪个更大 => 9.9
+50的一半 => 25
 1000减1等于多少 => 999
+下下周一是几号 => 2026-11-30 (Monday)
+本周日是几号 => 2026-11-22 (Sunday)
+上周三是几号 => 2026-11-11 (Wednesday)
+周五是几号 => 2026-11-20 (Friday)
 """
 CHINESE_OTHER = """
 帮我订一张4人的桌子
@@ -308,6 +461,40 @@ CHINESE_OTHER = """
 减肥要多少天
 除夕是什么
 鲁迅活了多少岁
+你能做什么
+写一首关于秋天的俳句
+取消订单A7
+给我讲个笑话
+太阳系有几颗行星
+一天应该喝多少水
+一天睡几个小时好
+五一去哪里玩
+十一放几天假
+春节放几天假
+国庆节放假多少天
+今天有什么新闻
+几点开会
+现在做什么好
+我现在在北京
+现在北京天气怎么样
+百度是什么
+万达广场在哪里
+七夕是哪天的节日
+三月有什么花
+2月14日送什么
+双十一是什么
+加一个苹果到购物车
+一半一半
+二战持续了多少天
+减五斤要多少天
+4个人去吃饭
+明天几点出发
+明天去几号楼
+几号线去机场
+2号线怎么走
+这个月有什么活动
+半年有多少天没见了
+1号店怎么样
 五湖四海是什么意思
 两只老虎怎么唱
 我今年30岁，身高180
@@ -320,4 +507,7 @@ CHINESE_OTHER = """
 圣诞节送什么礼物
 今天吃什么
 100个常用汉字
+1到10有多少
+从3到5
+3到5天
 """
