@@ -183,7 +183,7 @@ def find_unit_of(name: str, header: list[str], units: Mapping[str, str]) -> str:
     if name in units:
         return units[name]
     for column, unit in units.items():
-        if name in (f"total {column}", f"average {column}", f"{column}合计", f"{column}平均"):
+        if name in (f"total {column}", f"average {column}", f"{column}合计", f"平均{column}"):
             return unit
     return next(iter(units.values())) if name in ("difference", "相差") and len(units) == 1 and len(header) == 1 else ""
 

@@ -18,8 +18,13 @@ from rightseat.tools.builtin.table_words import (
     ASKS_PERSON,
     GENERIC_NAMES,
     ID_NAMES,
+    KINDS_OF_DATES,
+    LOOSE_LABELS,
+    NAMED_KIND,
     NAMES_THINGS,
+    NO_KINDS,
     OPERATIONS,
+    PLAIN_HAN,
     PLAIN_STEMS,
     TOTAL_CELLS,
     UNSURE,
@@ -57,6 +62,14 @@ class TableQuestion(Struct, frozen=True):
     mentions: list[tuple[TypedColumn, str]]
     """Text cells that the question names, in its order."""
 
+    @property
+    def words(self) -> str:
+        """The question without the cells that it names: a person may be called Max."""
+        text = self.ask
+        for _, cell in self.mentions:
+            text = text.replace(cell.lower(), " ~ ")
+        return text
+
 
 def match_table_question(question: str) -> dict[str, str] | None:
     """Return the arguments for `table_query` if the message is a table and a question that it answers; else None."""
@@ -68,11 +81,25 @@ def match_table_question(question: str) -> dict[str, str] | None:
     if not ask or UNSURE.search(ask):
         return None
     parsed = parse_question(ask, infer_columns(table))
-    if ASKS_PERSON.search(ask) and NAMES_THINGS.fullmatch(parsed.label.name.lower()):
+    if asks_for_another_kind(parsed):
         return None
     operation = find_operation(parsed)
     sql = QUERIES[operation](parsed) if operation else None
     return {"table": format_table(table), "sql": sql} if sql else None
+
+
+def asks_for_another_kind(question: TableQuestion) -> bool:
+    """Whether the question asks for something that the table has no column of: `which region`, over quarters."""
+    label = question.label.name.lower()
+    if ASKS_PERSON.search(question.ask) and NAMES_THINGS.fullmatch(label):
+        return True
+    match = NAMED_KIND.search(question.ask)
+    if match is None or match[1] in NO_KINDS or label in LOOSE_LABELS or has_han(label):
+        return False
+    if match[1] in KINDS_OF_DATES and find_time_order(question.columns) is not None:
+        return False
+    names = " ".join(column.name for column in question.columns if not column.is_number or column is question.label)
+    return not split_stems(match[1]) & split_stems(names)
 
 
 def drop_totals(table: TextTable) -> TextTable:
@@ -132,6 +159,8 @@ def find_value(ask: str, columns: Sequence[TypedColumn], label: TypedColumn) -> 
     families = find_families(ask)
     scores = [score_column(ask, families, column) for column in useful]
     best = max(scores)
+    if best == 0 and "最好" in ask:
+        return None
     if best > 0:
         return useful[scores.index(best)] if scores.count(best) == 1 else None
     is_only = len(useful) == 1 and (useful[0].name.lower() in GENERIC_NAMES or is_plain(ask, columns))
@@ -139,7 +168,13 @@ def find_value(ask: str, columns: Sequence[TypedColumn], label: TypedColumn) -> 
 
 
 def is_plain(ask: str, columns: Sequence[TypedColumn]) -> bool:
-    """Whether the question has no English word that neither the table nor the operations explain."""
+    """Whether the question has no word that neither the table nor the operations explain."""
+    if has_han(ask):
+        texts = [column.name for column in columns]
+        texts += [str(cell) for column in columns if column.kind == "TEXT" for cell in column.cells if cell]
+        for text in sorted(texts, key=len, reverse=True):
+            ask = ask.replace(text.lower(), "")
+        return len(PLAIN_HAN.sub("", ask)) < 2
     known = frozenset().union(*(split_stems(column.name) for column in columns)) | PLAIN_STEMS
     cells = " ".join(str(cell) for column in columns if column.kind == "TEXT" for cell in column.cells)
     return not split_stems(ask) - known - split_stems(cells)
@@ -155,7 +190,7 @@ def score_column(ask: str, families: frozenset[str], column: TypedColumn) -> int
 
 def find_operation(question: TableQuestion) -> str | None:
     """Return the one operation that the words ask for; None if there is none or more than one."""
-    ask = question.ask
+    ask = question.words
     if OPERATIONS["difference"].search(ask) and len(question.mentions) == 2:
         return "difference"
     if _LIMIT.search(ask):
@@ -164,13 +199,19 @@ def find_operation(question: TableQuestion) -> str | None:
         if OPERATIONS[name].search(ask) and find_time_order(question.columns) is not None:
             return name
     found = [name for name in ("max", "min", "average", "sum", "sort") if OPERATIONS[name].search(ask)]
+    return choose_operation(question, ask, found)
+
+
+def choose_operation(question: TableQuestion, ask: str, found: list[str]) -> str | None:
+    """Return the operation where the words name one of these, or none of them."""
+    counts = bool(OPERATIONS["count"].search(ask)) and asks_for_rows(question)
+    if found == ["sum"] and counts and not find_families(ask):
+        return "count"
     if len(found) == 1:
         return found[0]
-    if found in (["max", "sort"], ["min", "sort"]) and OPERATIONS["sort"].search(ask):
-        return "sort"
     if found:
-        return None
-    if OPERATIONS["count"].search(ask) and asks_for_rows(question):
+        return "sort" if found in (["max", "sort"], ["min", "sort"]) else None
+    if counts:
         return "count"
     if question.mentions and OPERATIONS["lookup"].search(ask):
         return "lookup"
@@ -275,7 +316,7 @@ def query_aggregate(function: str, english: str, chinese: str) -> Callable[[Tabl
         if question.value is None:
             return None
         name = question.value.name
-        title = f"{name}{chinese}" if has_han(question.ask) else f"{english} {name}"
+        title = chinese.format(name) if has_han(question.ask) else f"{english} {name}"
         columns = {column.name for column, _ in question.mentions}
         if len(question.mentions) > 1 and len(columns) == 1:
             # `the total of apples and pears`
@@ -352,7 +393,7 @@ def query_difference(question: TableQuestion) -> str | None:
     title = quote("相差" if has_han(question.ask) else "difference")
     if OPERATIONS["apart"].search(question.ask):
         return write_select(f"ABS({cells[0]} - {cells[1]}) AS {title}", limit=1)
-    if OPERATIONS["below"].search(question.ask.replace("多少", "")):
+    if OPERATIONS["below"].search(question.words.replace("多少", "")):
         cells.reverse()
     return write_select(f"{cells[0]} - {cells[1]} AS {title}", limit=1)
 
@@ -427,8 +468,8 @@ def format_table(table: TextTable) -> str:
 QUERIES: dict[str, Callable[[TableQuestion], str | None]] = {
     "max": query_extreme("MAX"),
     "min": query_extreme("MIN"),
-    "sum": query_aggregate("SUM", "total", "合计"),
-    "average": query_aggregate("AVG", "average", "平均"),
+    "sum": query_aggregate("SUM", "total", "{}合计"),
+    "average": query_aggregate("AVG", "average", "平均{}"),
     "sort": query_sort,
     "count": query_count,
     "limit": query_limit,

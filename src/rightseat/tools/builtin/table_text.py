@@ -31,6 +31,9 @@ _NUMBER = re.compile(
 _DECIMAL_COMMA = re.compile(r"[-+−]?\d{1,3}(?:\.\d{3})+,\d+|[-+−]?\d+,\d{1,2}")
 _SLASH_DATE = re.compile(r"(\d{1,2})[/.](\d{1,2})[/.](\d{4})")
 
+# 3月 and 5th are days and months, not amounts.
+CALENDAR_UNITS = frozenset(("月", "月份", "日", "号", "年", "季度", "点", "st", "nd", "rd", "th", "am", "pm"))
+
 Cell = str | int | float | None
 
 
@@ -256,7 +259,7 @@ def infer_column(name: str, cells: Sequence[str]) -> TypedColumn:
     units = {number[1].lower() for number in numbers if number} - {""}
     # 007 is a code and no number.
     has_codes = any(re.fullmatch(r"0\d+", cell.strip()) for cell in filled)
-    if filled and None not in numbers and len(units) < 2 and not has_codes:
+    if filled and None not in numbers and len(units) < 2 and not has_codes and not units & CALENDAR_UNITS:
         values = tuple(None if cell.strip().lower() in BLANK_CELLS else read_number(cell) for cell in cells)
         kind = "REAL" if any(value and isinstance(value[0], float) for value in values) else "INTEGER"
         unit = next((number[1] for number in numbers if number and number[1]), "")

@@ -11,9 +11,10 @@ UNSURE = re.compile(
     r"expect|percent\w*|"
     r"share|ratio|growth|grew|trend|correlat\w*|except|excluding|without|not|other than|second|third|median|if|"
     r"should|would|"
-    r"email|letter|story|format|column|compare|change[ds]?|best value|per unit|code|python|sql)\b|%|"
+    r"popular|famous|beautiful|health\w*|tast\w*|sweet\w*|interesting|important|in the world|email|letter|story|"
+    r"format|column|compare|change[ds]?|best value|per unit|code|python|sql)\b|%|"
     r"为什么|解释|翻译|写|画|图表|总结|概括|预测|百分|占比|比例|增长|趋势|除了|不包括|第二|第三|中位数|如果|"
-    r"应该|比较一下|对比|格式|变化|代码"
+    r"应该|比较一下|对比|受欢迎|漂亮|好看|好吃|有名|聪明|格式|变化|代码"
 )
 OPERATIONS = {
     name: re.compile(pattern)
@@ -22,12 +23,12 @@ OPERATIONS = {
         r"tallest|longest|"
         r"priciest|dearest|fastest|heaviest|richest|strongest|furthest|farthest|wettest|busiest|best|oldest|"
         r"higher|largest)\b|"
-        r"最多|最高|最大|最贵|最热|最长|最重|最快|最畅销|最远|最强|前[\d一二两三四五六七八九十]+[名个大位]",
+        r"最多|最高|最大|最贵|最热|最长|最重|最快|最畅销|最远|最强|最好|前[\d一二两三四五六七八九十]+[名个大位]",
         "min": r"\b(?:least|fewest|lowest|smallest|min|minimum|cheapest|worst|coldest|coolest|shortest|youngest|"
         r"lightest|slowest|"
         r"nearest|closest|driest|poorest)\b|最少|最低|最小|最便宜|最冷|最短|最轻|最慢|最差|最年轻",
         "sum": r"\b(?:total|totals|sum|altogether|in all|overall|combined|add(?:ed)? up|all together|together)\b|"
-        r"一共|总共|总计|合计|总和|总数|加起来|总量|总额|总人数|总销量|总收入",
+        r"一共|总共|总计|合计|总和|加起来|总(?=[数量额销收人价成预工支产利访分])",
         "average": r"\b(?:average|mean|avg|on average)\b|平均|均值",
         "sort": r"\b(?:sort|rank|order(?:ed)? by|in order|ascending|descending)\b|排序|排列|排名|从高到低|"
         r"从低到高|从大到小|从小到大|升序|降序",
@@ -47,23 +48,23 @@ OPERATIONS = {
 }
 # Each line is one quantity: words of questions, names and units of columns.
 _FAMILIES = """
-price cost costs cheap cheaper cheapest expensive priciest dearest $ € £ ¥ ￥ 价格 价钱 单价 售价 便宜 贵 多少钱 费用 价
+price cost costs cheap cheaper cheapest expensive priciest dearest $ € £ ¥ ￥ 价格 价钱 单价 售价 便宜 贵 多少钱 费用
 sold sell sells sale sales selling 销量 销售 卖 售出 销售额
 temp temperature warm warmer warmest hot hotter hottest cold colder coldest cooler coolest °c °f ° 气温 温度 热 冷 暖
 population populous inhabitants residents people 人口 人数
 age old older oldest young younger youngest 年龄 岁 年纪 年轻
 height tall taller tallest elevation altitude 高度 身高 海拔
-weight heavy heavier heaviest light lighter lightest kg lb 重量 体重 重 轻
-length long longer longest short shorter shortest 长度 长 短
-distance far farther furthest farthest near nearest closest 距离 远 近
-speed fast faster fastest slow slower slowest 速度 快 慢
-score scores points point grade grades marks 分数 成绩 得分 分
+weight heavy heavier heaviest light lighter lightest kg lb 重量 体重 最重 多重 最轻 重多少 轻多少
+length long longer longest short shorter shortest 长度 最长 多长 最短 长多少 短多少
+distance far farther furthest farthest near nearest closest 距离 最远 多远 远多少
+speed fast faster fastest slow slower slowest 速度 最快 最慢 快多少 慢多少
+score scores points point grade grades marks 分数 成绩 得分 多少分
 revenue income earnings turnover 收入 营收
 profit profits 利润
 salary salaries wage wages paid pay earn earns 工资 薪水 薪资
 stock inventory quantity qty left available 库存 数量
 employees staff headcount members people 员工 人数 多少人
-rain rainfall precipitation wet wettest dry driest 降雨 雨量 降水
+rain rainfall precipitation wet wettest dry driest 降雨 雨量 降水 下雨
 rating ratings stars 评分
 area 面积
 visitors visits visited 访客 游客
@@ -76,9 +77,24 @@ _GENERIC = "value values count number amount total quantity figure figures units
 GENERIC_NAMES = frozenset(_GENERIC.split())
 ID_NAMES = re.compile(r"id|no\.?|nr\.?|#|number|index|rank|year|zip|code|编号|序号|排名|年份|年")
 TOTAL_CELLS = re.compile(r"(?:grand )?totals?:?|sum:?|overall|average:?|合计|总计|总数|总和|平均")
+PLAIN_HAN = re.compile(
+    r"哪一?[个家种款位项天月年]|多少|一共|总共|最[多高大贵热长重快远强少低小冷短轻慢差新早近后]|平均|"
+    r"[几谁是的有了在里中比多少高低大小各请问值]|"
+    r"什么|总[和数计]|合计|相差|数据|表格?|行|条|按|排序|从|到|天|度|元|人|个|家|种|和|与|跟|[\d\W_a-z]"
+)
+NAMED_KIND = re.compile(r"\bwhich ([a-z]+)\b")
+_KINDS_OF_DATES = "day days date month year week quarter time"
+KINDS_OF_DATES = frozenset(_KINDS_OF_DATES.split())
+_LOOSE_LABELS = "item items name names product products label person employee student player team company title column1"
+LOOSE_LABELS = frozenset(_LOOSE_LABELS.split())
+_NO_KINDS = (
+    "is was were are has had have one ones of did does do sold sells costs cost row rows entry item items got earns"
+)
+NO_KINDS = frozenset(_NO_KINDS.split())
 ASKS_PERSON = re.compile(r"\bwho\b|谁")
 NAMES_THINGS = re.compile(
-    r"fruits?|products?|items?|cit(?:y|ies)|countr(?:y|ies)|regions?|months?|dates?|days?|years?|quarters?|departments?|"
+    r"fruits?|products?|items?|cit(?:y|ies)|countr(?:y|ies)|regions?|months?|dates?|days?|years?|quarters?|"
+    r"departments?|"
     r"水果|产品|商品|城市|国家|地区|月份|日期|部门"
 )
 _STOP_WORDS = """

@@ -59,6 +59,66 @@ Plums: 12
 | 2024-03-01 | 120 |
 | 2024-05-01 | 90 |
 """,
+    "PRICES": """\
+Here are our prices:
+
+| Item | Price |
+|------|-------|
+| Coffee | €2.80 |
+| Tea | €2.20 |
+| Cake | €4.50 |
+""",
+    "SCORES": """\
+Student,Math,English
+Anna,92,85
+Ben,78,91
+Cara,88,79
+""",
+    "QUARTERS": """\
+Quarter  Revenue  Profit
+Q1  120  20
+Q2  150  35
+Q3  90  10
+Q4  200  60
+""",
+    "CLOSES": """\
+| Date | Close |
+|---|---|
+| 2024-01-02 | 101.5 |
+| 2024-01-03 | 99.2 |
+| 2024-01-04 | 104.0 |
+""",
+    "EMPLOYEES": """\
+name | age | salary
+Bob | 34 | 52000
+Eve | 29 | 61000
+Max | 45 | 58000
+""",
+    "AMOUNTS": """\
+Apples: 30
+Pears: 51
+Plums: 12
+""",
+    "SHOPS_ZH": """\
+下面是各分店的销售额：
+| 分店 | 销售额 |
+|---|---|
+| 东店 | 1,200元 |
+| 西店 | 980元 |
+| 南店 | 1,500元 |
+""",
+    "STUDENTS_ZH": """\
+姓名,年龄,成绩
+小明,12,95
+小红,11,88
+小刚,13,91
+""",
+    "MONTHS_ZH": """\
+月份,气温
+1月,3
+2月,5
+3月,11
+""",
 }
 
 QUESTIONS = """
@@ -102,7 +162,7 @@ PAIRS | What is the total? => The total value is 93.
 PAIRS | How much more are pears than plums? => The difference is 39.
 DEPARTMENTS_ZH | 哪个部门人数最多？ => 研发部：18。
 DEPARTMENTS_ZH | 三个部门一共有多少人？ => 人数合计是 36。
-DEPARTMENTS_ZH | 平均预算是多少？ => 预算平均是 450。
+DEPARTMENTS_ZH | 平均预算是多少？ => 平均预算是 450。
 DEPARTMENTS_ZH | 研发部有多少人？ => 研发部：18。
 DEPARTMENTS_ZH | 研发部比销售部多多少人？ => 相差是 6。
 DEPARTMENTS_ZH | 哪个部门预算最低？ => 市场部：150。
@@ -113,7 +173,7 @@ CITIES_ZH | 哪个城市最热？ => 广州：25。
 CITIES_ZH | 哪个城市最冷？ => 北京：12。
 CITIES_ZH | 广州比北京热多少度？ => 相差是 13。
 CITIES_ZH | 上海的气温是多少？ => 上海：18。
-CITIES_ZH | 平均气温是多少 => 气温平均是 18.33。
+CITIES_ZH | 平均气温是多少 => 平均气温是 18.33。
 CITIES_ZH | 北京和上海的气温相差多少？ => 相差是 6。
 CITIES_ZH | 气温最高的城市是哪个？ => 广州：25。
 FRUIT_ZH | 哪种水果最便宜？ => 梨：3 元。
@@ -150,10 +210,64 @@ DEPARTMENTS_ZH | 市场部比研发部少多少人？ => 相差是 12。
 CITIES_ZH | 最低气温是多少？ => 北京：12。
 CITIES_ZH | 把城市按气温从低到高排列 => - 北京：12 - 上海：18 - 广州：25
 FRUIT_ZH | 最贵的水果是什么？ => 苹果：5 元。
-FRUIT_ZH | 平均价格是多少？ => 价格平均是 4 元。
+FRUIT_ZH | 平均价格是多少？ => 平均价格是 4 元。
 FRUIT_ZH | 水果有几种？ => 共 3 个。
 FRUIT_ZH | 销量最低的是哪种水果？ => 香蕉：20。
 VISITORS_ZH | 最早的日期是哪天？ => 2024-03-01：120。
+PRICES | What does tea cost? => Tea: €2.20.
+PRICES | Which item is the most expensive? => Cake: €4.50.
+PRICES | how much is a coffee? => Coffee: €2.80.
+PRICES | What is the cheapest item? => Tea: €2.20.
+PRICES | What is the average price? => The average Price is €3.1667.
+PRICES | How much more does cake cost than tea? => The difference is €2.30.
+SCORES | Who has the highest math score? => Anna: 92.
+SCORES | What is Ben's English score? => Ben: 91.
+SCORES | What is the average math score? => The average Math is 86.
+SCORES | Who got the lowest score in English? => Cara: 79.
+SCORES | how much higher is Anna's math score than Ben's? => The difference is 14.
+SCORES | What's the average English grade? => The average English is 85.
+SCORES | Which student scored best in English? => Ben: 91.
+QUARTERS | Which quarter had the highest revenue? => Q4: 200.
+QUARTERS | What was the total profit? => The total Profit is 125.
+QUARTERS | How much revenue was there in Q2? => Q2: 150.
+QUARTERS | What is the latest quarter's revenue? => Q4: 200.
+QUARTERS | How much higher was revenue in Q4 than in Q1? => The difference is 80.
+QUARTERS | Which quarter had the lowest profit? => Q3: 10.
+CLOSES | What is the latest close? => 2024-01-04: 104.
+CLOSES | On which date was the close the highest? => 2024-01-04: 104.
+CLOSES | What was the close on 2024-01-03? => 2024-01-03: 99.2.
+CLOSES | What is the average close? => The average Close is 101.57.
+CLOSES | What's the most recent closing price? => 2024-01-04: 104.
+EMPLOYEES | Who is the oldest? => Max: 45.
+EMPLOYEES | Who earns the most? => Eve: 61000.
+EMPLOYEES | What is Eve's salary? => Eve: 61000.
+EMPLOYEES | How old is Max? => Max: 45.
+EMPLOYEES | What's the total salary? => The total salary is 171000.
+EMPLOYEES | Who is the youngest? => Eve: 29.
+EMPLOYEES | average age? => The average age is 36.
+AMOUNTS | Which sold best? => Pears: 51.
+AMOUNTS | How many pears? => Pears: 51.
+AMOUNTS | What's the sum? => The total value is 93.
+AMOUNTS | Which has the fewest? => Plums: 12.
+SHOPS_ZH | 哪家分店销售额最高？ => 南店：1500 元。
+SHOPS_ZH | 三家店的总销售额是多少？ => 销售额合计是 3680 元。
+SHOPS_ZH | 西店的销售额是多少？ => 西店：980 元。
+SHOPS_ZH | 南店比西店多多少？ => 相差是 520 元。
+SHOPS_ZH | 平均销售额是多少？ => 平均销售额是 1226.67 元。
+SHOPS_ZH | 销售额最低的是哪家？ => 西店：980 元。
+SHOPS_ZH | 一共有几家分店？ => 共 3 个。
+STUDENTS_ZH | 谁的成绩最好？ => 小明：95。
+STUDENTS_ZH | 谁的成绩最高？ => 小明：95。
+STUDENTS_ZH | 谁年龄最大？ => 小刚：13。
+STUDENTS_ZH | 小红的成绩是多少？ => 小红：88。
+STUDENTS_ZH | 平均成绩是多少？ => 平均成绩是 91.33。
+STUDENTS_ZH | 小明比小红高多少分？ => 相差是 7。
+STUDENTS_ZH | 成绩高于90的有谁？ => - 小明：95 - 小刚：91
+MONTHS_ZH | 哪个月最冷？ => 1月：3。
+MONTHS_ZH | 最近一个月的气温是多少？ => 3月：11。
+MONTHS_ZH | 3月的气温是多少？ => 3月：11。
+MONTHS_ZH | 3月比1月高多少度？ => 相差是 8。
+MONTHS_ZH | 平均气温多少？ => 平均气温是 6.33。
 """
 
 OTHER_QUESTIONS = """
@@ -204,4 +318,48 @@ DEPARTMENTS_ZH | 哪个部门的人工资最高？
 CITIES_ZH | 哪个城市最漂亮？
 CITIES_ZH | 北京到上海多远？
 CITIES_ZH | 北京有多少人口？
+PRICES | Do you have any soup?
+PRICES | What is the most popular item?
+PRICES | I'd like a coffee please
+PRICES | Which item is the healthiest?
+PRICES | What is the total weight of the cake?
+PRICES | How many calories does the cake have?
+PRICES | Who sells the most coffee?
+PRICES | Book a table for 2
+SCORES | Who is the oldest student?
+SCORES | Who is the tallest?
+SCORES | Who has the highest score?
+SCORES | How many boys are there?
+SCORES | What is the teacher's name?
+SCORES | What is the average age?
+QUARTERS | What was the revenue growth?
+QUARTERS | What was the revenue in Q5?
+QUARTERS | How many customers did we have in total?
+QUARTERS | Which region had the highest revenue?
+QUARTERS | What is our highest cost?
+CLOSES | What will the close be tomorrow?
+CLOSES | What is the total volume?
+CLOSES | Should I sell?
+EMPLOYEES | Who is the best?
+EMPLOYEES | Who works the most hours?
+EMPLOYEES | How tall is Bob?
+EMPLOYEES | What is Anna's salary?
+EMPLOYEES | How many children does Eve have?
+AMOUNTS | Which is the sweetest?
+AMOUNTS | How many oranges?
+AMOUNTS | What is the most popular fruit in the world?
+SHOPS_ZH | 哪家分店员工最多？
+SHOPS_ZH | 北店的销售额是多少？
+SHOPS_ZH | 东店在哪里？
+SHOPS_ZH | 哪家分店最受欢迎？
+SHOPS_ZH | 利润一共是多少？
+STUDENTS_ZH | 谁最高？
+STUDENTS_ZH | 小李的成绩是多少？
+STUDENTS_ZH | 谁最聪明？
+STUDENTS_ZH | 小明几年级？
+STUDENTS_ZH | 平均身高是多少？
+STUDENTS_ZH | 小明的妈妈多大？
+MONTHS_ZH | 哪个月下雨最多？
+MONTHS_ZH | 4月的气温是多少？
+MONTHS_ZH | 明天气温多少？
 """
