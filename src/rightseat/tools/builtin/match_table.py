@@ -110,7 +110,8 @@ def drop_totals(table: TextTable) -> TextTable:
 
 def find_ask(rest: str) -> str:
     """Return the sentence that asks; empty if there is none or more than one."""
-    sentences = [match.strip() for match in _SENTENCE.findall(rest) if match.strip(" :：\n-`")]
+    text = re.sub(r"^\s*```.*$", "", rest, flags=re.MULTILINE)
+    sentences = [match.strip() for match in _SENTENCE.findall(text) if match.strip(" :：\n-`")]
     asking = [sentence for sentence in sentences if sentence[-1] in "?？"]
     chosen = asking or (sentences if len(sentences) == 1 else [])
     if len(chosen) != 1:

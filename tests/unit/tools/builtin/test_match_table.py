@@ -78,3 +78,23 @@ def test_equal_rows_are_all_named() -> None:
 def test_names_with_quotes_are_quoted() -> None:
     message = '| name | "a" score |\n|---|---|\n| O\'Hara | 3 |\n| D"Arcy | 5 |\n\nWhat is the score of O\'Hara?'
     assert answer_question(message, "What") == "O'Hara: 3."
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "```csv\nfruit,sold\napples,3\npears,5\n```\nWhich fruit sold the most?",
+        "Which fruit sold the most:\r\n| fruit | sold |\r\n|---|---|\r\n| apples | 3 |\r\n| pears | 5 |\r\n",
+        "Given the table below, which fruit sold the most?\n\nfruit\tsold\napples\t3\npears\t5",
+        "Hi! Here is my data.\n| fruit | sold |\n|---|---|\n| apples | 3 |\n| pears | 5 |\nWhich fruit sold the most? Thanks!",
+        "The sales:\nfruit    sold\napples   3\npears    5\nplums    4\nWhich fruit sold the most",
+        '[{"fruit": "apples", "sold": 3}, {"fruit": "pears", "sold": 5}] which fruit sold the most?',
+    ],
+)
+def test_a_table_is_found_in_any_form(message: str) -> None:
+    assert answer_question(message, "Which") == "pears: 5."
+
+
+def test_a_long_message_is_left_to_the_model() -> None:
+    rows = "\n".join(f"fruit{number},{number}" for number in range(5000))
+    assert match_table_question(f"fruit,sold\n{rows}\nWhich fruit sold the most?") is None
