@@ -111,7 +111,7 @@ def drop_totals(table: TextTable) -> TextTable:
 def find_ask(rest: str) -> str:
     """Return the sentence that asks; empty if there is none or more than one."""
     text = re.sub(r"^\s*```.*$", "", rest, flags=re.MULTILINE)
-    sentences = [match.strip() for match in _SENTENCE.findall(text) if match.strip(" :：\n-`")]
+    sentences = [match.strip() for match in _SENTENCE.findall(text) if match.strip().strip(":：-` \t")]
     asking = [sentence for sentence in sentences if sentence[-1] in "?？"]
     chosen = asking or (sentences if len(sentences) == 1 else [])
     if len(chosen) != 1:

@@ -97,7 +97,7 @@ def find_table(text: str, *, whole: bool = False) -> TextTable | None:
     lines = [line for line in text.replace("\r\n", "\n").split("\n") if line.strip() or not whole]
     for splitter in (split_pipes, split_tabs, split_semicolons, split_commas, split_spaces, split_pair):
         strict = not whole and splitter not in (split_pipes, split_tabs)
-        if (table := find_block(lines, splitter, strict=strict)) is not None:
+        if (table := find_block(lines, splitter, strict=strict, whole=whole)) is not None:
             return table
     return None
 
@@ -139,7 +139,9 @@ def split_pair(line: str) -> list[str] | None:
     return [match["name"].strip("* "), match["value"].strip("* ")] if match else None
 
 
-def find_block(lines: Sequence[str], split: Callable[[str], list[str] | None], *, strict: bool) -> TextTable | None:
+def find_block(
+    lines: Sequence[str], split: Callable[[str], list[str] | None], *, strict: bool, whole: bool
+) -> TextTable | None:
     """Return the table of the first run of lines that split into the same number of cells."""
     is_pair = split is split_pair
     for start, end, rows in iter_blocks(lines, split):
@@ -151,7 +153,7 @@ def find_block(lines: Sequence[str], split: Callable[[str], list[str] | None], *
         neighbours = [*lines[max(start - 1, 0) : start], *lines[end : end + 1]]
         if odd := next((line for line in neighbours if is_odd_row(split(line))), None):
             # A row of another length would be left out of every sum.
-            if strict:
+            if not whole:
                 continue
             raise TableUnreadable(f"The row {odd.strip()[:60]!r} has not {len(header)} cells. Write all rows alike.")
         rest = "\n".join((*lines[:start], *lines[end:])).strip()

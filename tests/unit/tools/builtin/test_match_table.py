@@ -1,11 +1,18 @@
 """Questions about a table in the message, in many wordings, and questions that no query answers."""
 
-import pytest
+import contextlib
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rightseat.plugins.sql.guard import QueryRefused
+from rightseat.plugins.sql.query import QueryFailed
 from rightseat.plugins.sql.table_query import format_rows, query_table
 from rightseat.tools.builtin.describe import describe_result
 from rightseat.tools.builtin.match_table import match_table_question
 from rightseat.types.language import detect_language
+from tests.kit.rounds import limit_rounds
 from tests.unit.tools.builtin.table_wordings import OTHER_QUESTIONS, QUESTIONS, TABLES
 
 
@@ -86,7 +93,7 @@ def test_names_with_quotes_are_quoted() -> None:
         "```csv\nfruit,sold\napples,3\npears,5\n```\nWhich fruit sold the most?",
         "Which fruit sold the most:\r\n| fruit | sold |\r\n|---|---|\r\n| apples | 3 |\r\n| pears | 5 |\r\n",
         "Given the table below, which fruit sold the most?\n\nfruit\tsold\napples\t3\npears\t5",
-        "Hi! Here is my data.\n| fruit | sold |\n|---|---|\n| apples | 3 |\n| pears | 5 |\nWhich fruit sold the most? Thanks!",
+        "Hi! My data.\n| fruit | sold |\n|---|---|\n| apples | 3 |\n| pears | 5 |\nWhich fruit sold the most? Thanks!",
         "The sales:\nfruit    sold\napples   3\npears    5\nplums    4\nWhich fruit sold the most",
         '[{"fruit": "apples", "sold": 3}, {"fruit": "pears", "sold": 5}] which fruit sold the most?',
     ],
@@ -98,3 +105,48 @@ def test_a_table_is_found_in_any_form(message: str) -> None:
 def test_a_long_message_is_left_to_the_model() -> None:
     rows = "\n".join(f"fruit{number},{number}" for number in range(5000))
     assert match_table_question(f"fruit,sold\n{rows}\nWhich fruit sold the most?") is None
+
+
+PIECES = [
+    "fruit",
+    "sold",
+    "|",
+    "-",
+    "\n",
+    ",",
+    "\t",
+    "  ",
+    "3",
+    "$2",
+    "%",
+    ":",
+    "most",
+    "which",
+    "?",
+    "total",
+    "北京",
+    "最多",
+]
+PIECES += [
+    "[",
+    "]",
+    "{",
+    "}",
+    '"',
+    "---",
+    "apples",
+    "than",
+    "difference",
+    "latest",
+    "2024-01-01",
+    "fruit,sold\n",
+    "a,1\n",
+]
+
+
+@settings(max_examples=limit_rounds(3000), deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=60).map("".join))
+def test_any_text_gets_a_query_or_none(message: str) -> None:
+    if arguments := match_table_question(message):
+        with contextlib.suppress(QueryFailed, QueryRefused):
+            query_table(arguments["table"], arguments["sql"])
