@@ -131,7 +131,7 @@ class LlamaCppModel(Model):
         self._server = server
         self._describe = describe
         self._options = options
-        self._has_adapter = has_adapter
+        self.has_adapter = has_adapter
         self._precached_prompts = precached_prompts
         self._embedder = embedder
         self._start_attempted = False
@@ -189,7 +189,7 @@ class LlamaCppModel(Model):
             prompt.settings,
             default_max_tokens=self._options.max_tokens,
             temperature=self._options.temperature,
-            has_adapter=self._has_adapter,
+            has_adapter=self.has_adapter,
         )
         reader = completion.CompletionReader(plan, prompt.settings)
         stream = slot_scheduler.stream_in_slot(self._server, body, slot_scheduler.get_conversation(prompt))

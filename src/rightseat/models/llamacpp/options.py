@@ -100,6 +100,12 @@ class AttachedOptions(CommonOptions, frozen=True, kw_only=True):
 def make_local_model(name: str, options: Mapping[str, Any]) -> Model:
     """Make a model from the GGUF file or the pulled model `name`; the embedded model if `name` is empty. With its
     adapter, the embedded model is an EmbeddedModel."""
+    model = make_unchecked_model(name, options)
+    return EmbeddedModel(model) if model.has_adapter else model
+
+
+def make_unchecked_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel:
+    """Make a local model whose answers are those of the weights, the embedded one too."""
     spec = f"local:{name}" if name else "local"
     settings = _parse_options(spec, {**_find_defaults(name), **options}, LocalOptions)
     uses_adapter = not name and settings.lora is None and settings.llama_server is None
@@ -122,7 +128,7 @@ def make_local_model(name: str, options: Mapping[str, Any]) -> Model:
         lora_on_request=uses_adapter,
         binary=_check_file(settings.llama_server, "llama_server:") if settings.llama_server else None,
     )
-    model = LlamaCppModel(
+    return LlamaCppModel(
         path.stem,
         SharedServer(launch, policy),
         describe_from_file(path, parse_template_choice(settings.chat_template)),
@@ -133,7 +139,6 @@ def make_local_model(name: str, options: Mapping[str, Any]) -> Model:
         weights=path,
         context=chosen.context,
     )
-    return EmbeddedModel(model) if uses_adapter else model
 
 
 def _choose_settings(path: Path, settings: LocalOptions) -> MachineSettings:

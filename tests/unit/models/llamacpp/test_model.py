@@ -10,7 +10,7 @@ from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.client import CompletionChunk
 from rightseat.models.llamacpp.control_tokens import ControlTokens
 from rightseat.models.llamacpp.model import Embedder, LlamaCppModel, ModelDescription, PromptOptions
-from rightseat.models.llamacpp.options import make_attached_model, make_local_model
+from rightseat.models.llamacpp.options import make_attached_model, make_unchecked_model
 from rightseat.models.llamacpp.supervision import ManagedServer
 from rightseat.models.llamacpp.template import TemplateSources, load_chatml
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
@@ -181,7 +181,7 @@ async def test_a_llama_server_that_runs_already_is_spoken_to_the_same_way() -> N
 @pytest.mark.long
 @pytest.mark.model
 async def test_the_embedded_weights_give_vectors_in_openais_shape() -> None:
-    model = make_local_model(str(weights.require_weights()), {"pooling": "mean", "context": 512, "slots": 1})
+    model = make_unchecked_model(str(weights.require_weights()), {"pooling": "mean", "context": 512, "slots": 1})
     try:
         texts = await model.embed({"input": ["A cat sat.", "A dog sat.", "Stocks fell."]})
         tokens = await model.embed({"input": await model.tokenize("A cat sat.")})

@@ -106,6 +106,7 @@ def test_every_option_arrives(model: Path, tmp_path: Path) -> None:
         slot_save_path=tmp_path / "prompts",
     )
     assert get_launch(made) == expected
+    assert isinstance(made, LlamaCppModel)
     assert isinstance(made._server, SharedServer)
     assert (made._server._policy.start_timeout, made._server._policy.timeouts.idle) == (5, 7)
     manner = made._options
