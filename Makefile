@@ -72,6 +72,8 @@ eval: $(VENV)/.dev
 	@ROUNDS=full $(BIN)/python -m tests.fuzz
 	@$(BIN)/python -m evals.weather
 	@$(BIN)/python -m evals.demo
+	@$(BIN)/python -m evals.plain_chat
+	@$(BIN)/python -m evals.first_questions seen
 	@$(BIN)/python -m evals.widgets
 	@$(BIN)/python -m evals.plugins
 	@$(BIN)/python -m evals.guardrails
