@@ -1,8 +1,9 @@
 """python -m train.evaluate NAME=OPTIONS … [--part PART] [--jobs N] [--every N] [--out FILE]: by llama.cpp.
 
-NAME is a row of the table, and PART is `dev` or `final`. OPTIONS is `embedded`, as it is shipped, or the
-model's options as JSON, with `"free": true` for answers without a grammar and `"adapter": FILE` for another
-adapter. N jobs, as many as there are cores, ask N models of one thread each.
+NAME is a row of the table, and PART is `dev` or `final`. OPTIONS is `embedded`, as it is shipped, `weights`, the
+same without the checks of answers, or the model's options as JSON, with `"free": true` for answers without a
+grammar and `"adapter": FILE` for another adapter. N jobs, as many as there are cores, ask N models of one thread
+each.
 """
 
 from __future__ import annotations
@@ -134,6 +135,8 @@ def make_model(given: str, jobs: int) -> tuple[Model, bool]:
     threads = {"threads": 1} if jobs > 1 else {}
     if given == "embedded":
         return options.make_local_model("", threads), False
+    if given == "weights":
+        return options.make_unchecked_model("", threads), False
     asked = threads | json.loads(given)
     free = asked.pop("free", False)
     if adapter := asked.pop("adapter", None):

@@ -47,7 +47,9 @@ async def is_answered(model: EmbeddedModel, row: str, question: str, expected: s
             finish = chunk.reason
     unsure = any(sentence in text for sentence in plain_chat.UNSURE.values())
     right = bool(text.strip()) and re.search(expected, text, re.IGNORECASE) is not None
-    return right and finish == "stop" and not unsure and not LOOP.search(text) and not plain_chat.declines(text, question)
+    return (
+        right and finish == "stop" and not unsure and not LOOP.search(text) and not plain_chat.declines(text, question)
+    )
 
 
 async def main(rows: list[str]) -> None:

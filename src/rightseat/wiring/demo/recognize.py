@@ -65,7 +65,8 @@ _CLOCK = re.compile(
     rf"{_NOW}{_UTC}(?: is it)?{_NOW}"
 )
 _ASK_ZH = (
-    r"(?:你知道|知道|告诉我|跟我说|说一下|帮我看看|帮我看一下|帮我查一下|帮我查|看看|看一下|查一下|查询|查看|显示|报一下|"
+    r"(?:你知道|知道|告诉我|跟我说|说一下|帮我看看|帮我看一下|帮我查一下|帮我查|看看|看一下|查一下|查询|查看|显示|"
+    r"报一下|"
     r"我想知道|想知道|能告诉我|可以告诉我|能不能告诉我|给我|帮我)?(?:一下)?"
 )
 _CLOCK_ZH = re.compile(
@@ -214,8 +215,16 @@ _PAIR_BOOKING_ZH = re.compile(
 )
 
 
+_WITH_FRIENDS_ZH = re.compile(
+    rf"(?:我)?{_DAY_ZH}(?:想|要)?(?:和|跟|与)(?P<people>{_NUMBER_ZH})个?(?:朋友|同事|客人)(?:一起)?(?:去)?(?:吃饭|吃晚饭|聚餐|用餐),?"
+    rf"{_WISH_ZH}{_BOOK_ZH}{_PLACE_ZH}(?:一张|一个|张|个)?{_SEAT_ZH}"
+)
+
+
 def _count_people_zh(text: str) -> int:
     text = text.removesuffix("吗")
+    if match := _WITH_FRIENDS_ZH.fullmatch(text):
+        return _parse_number_zh(match["people"]) + 1
     if _PAIR_BOOKING_ZH.fullmatch(text):
         return 2
     match = next((match for pattern in _BOOKINGS_ZH if (match := pattern.fullmatch(text))), None)

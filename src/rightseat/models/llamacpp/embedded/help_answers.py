@@ -53,7 +53,8 @@ SMALL_TALK = (
         "再见，祝您愉快！",
     ),
     _topic(
-        r"how are you(?: doing)?(?: today)?|how(?:'s| is) it going|what(?:'s| is) up|你好吗|你怎么样|最近怎么样|"
+        r"(?:hi|hey|hello)?(?: there)? ?(?:how are you(?: doing)?(?: today)?|how(?:'s| is) (?:it|"
+        r"your day)(?: going)?)|what(?:'s| is) up|你好吗|你怎么样|最近怎么样|"
         r"最近好吗",
         "I'm fine, thank you. How can I help you?",
         "我很好，谢谢！请问有什么可以帮您？",
@@ -63,6 +64,12 @@ SMALL_TALK = (
         r"好的?|好吧|明白了?|知道了|不错|太好了|真棒|厉害)",
         "Good! What would you like to do next?",
         "好的！接下来想做什么？",
+    ),
+    _topic(
+        r"(?:can|do) you (?:speak|understand|know) (?:chinese|english)|(?:你|您)?(?:会|能|可以)(?:说|讲|用)(?:中文|"
+        r"英文|英语|汉语)吗?",
+        "I understand English and Chinese requests; my own sentences are best in English.",
+        "可以，我能听懂中文和英文的请求；我的英文比中文好。",
     ),
     _topic(
         r"(?:test|testing|ping|hello world|are you there|anybody there|is this working|does this work|测试|测试一下)",
@@ -81,12 +88,13 @@ _MODEL_ZH = (
 )
 SETUP_TOPICS = (
     _topic(
-        r"\bwho (?:are|r) (?:you|u)\b|\bwhat are you\b|what(?:'s| is) your name|(?:what|which) (?:ai |"
+        r"\bwho (?:are|r) (?:you|u)\b|\bwho (?:made|built|created|trained|wrote) you\b|\bwhat are you\b|what(?:'s|"
+        r" is) your name|(?:what|which) (?:ai |"
         r"language )?(?:model|llm) "
         r"(?:are you|is this|do you use|is it|am i)|are you (?:an? )?(?:ai|robot|bot|human|person|chatgpt|gpt|claude|"
         r"gemini|"
         r"real|llm)\b|introduce yourself|tell me about yourself|你是谁|你叫什么|介绍一下你自己|自我介绍|你是什么模型|"
-        r"你是(?:人|机器人|真人)|"
+        r"你是(?:不是)?(?:人|机器人|真人|ai|chatgpt|gpt|claude)|谁(?:创造|开发|做|训练)了?(?:的)?你|"
         r"(?:什么|哪个|哪种)模型(?:\?|？|$)|你是不是",
         _MODEL_EN,
         _MODEL_ZH,

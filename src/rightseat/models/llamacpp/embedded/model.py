@@ -15,7 +15,13 @@ from msgspec.structs import replace
 
 from rightseat.models.llamacpp.embedded import help_answers, passages, plain_chat, requests, results
 from rightseat.models.llamacpp.embedded.plain_chat import SentenceChecker
-from rightseat.models.llamacpp.embedded.shortcuts import BUILTIN_SHORTCUTS, Shortcut, find_shortcut, select_tools
+from rightseat.models.llamacpp.embedded.shortcuts import (
+    BUILTIN_SHORTCUTS,
+    Shortcut,
+    find_missing_question,
+    find_shortcut,
+    select_tools,
+)
 from rightseat.models.llamacpp.model import LlamaCppModel
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart, UsageChunk
 from rightseat.types.events import Usage
@@ -94,7 +100,8 @@ class PromptAnswer:
         self.usage = Usage()
 
     async def stream_to_question(self) -> AsyncIterator[ModelChunk]:
-        match = find_shortcut(self.shortcuts, self.prompt.callable_tools, self.question, self.context)
+        question = requests.correct_slang(self.question)
+        match = find_shortcut(self.shortcuts, self.prompt.callable_tools, question, self.context)
         if match is not None:
             yield ToolCallStart(0, match.shortcut.tool, enforced=True)
             yield ToolCallArgs(0, json.dumps(match.arguments, ensure_ascii=False))
@@ -136,6 +143,9 @@ class PromptAnswer:
         if answer.has_call:
             missing = requests.find_ungrounded_argument(answer.chunks, self.prompt, tools)
             return answer.chunks if missing is None else self.make_text_chunks(requests.ask_for(missing, self.language))
+        missing_value = find_missing_question(self.shortcuts, tools, self.language)
+        if missing_value is not None:
+            return self.make_text_chunks(missing_value)
         text = answer.text.strip()
         shown = "\n".join(message.text for message in self.prompt.messages)
         if not text or plain_chat.is_markup(text) or plain_chat.states_new_number(text, shown):

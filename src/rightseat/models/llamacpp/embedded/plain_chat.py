@@ -114,7 +114,6 @@ class SentenceChecker:
         self._shown: list[str] = []
         self._items = 0
         self.ended = False
-        self.doubts = 0
 
     @property
     def shown(self) -> str:
@@ -148,7 +147,8 @@ class SentenceChecker:
             if repeated.start() > 20:
                 yield self._show(sentence[: repeated.end(1)].rstrip() + "\n")
         elif self._is_doubtful(tokens):
-            self.doubts += 1
+            # What follows refers to it, unless it is one item of a list.
+            self.ended = not _LIST_ITEM.match(sentence)
         elif words or self._shown:
             yield self._show(sentence)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec.structs import replace
@@ -31,13 +31,13 @@ _ACTION = re.compile(
     r"reminder)|"
     r"email (?!template|draft)|search the web|google|browse)\b|"
     r"^(?:请|帮我|麻烦|请你|请帮我|帮忙|给我)*(?:发送|发一?封|发邮件|订购|下单|购买|买|打电话|播放|打开|关闭|删除|"
-    r"提醒|取消|下载|上传|预订|订|支付|转账|设置?(?:闹钟|提醒)|定个?闹钟)",
+    r"提醒|取消|下载|上传|预订|订(?!阅)|支付|转账|设置?(?:闹钟|提醒)|定个?闹钟)",
     re.IGNORECASE,
 )
 _WRITING = re.compile(
     r"^\W*(?:please |can you |could you |i need (?:you to )?|help me )*(?:to )?(?:write|compose|draft|summari[sz]e|"
     r"rewrite|rephrase|"
-    r"paraphrase|give me an? (?:slogan|title|name|idea)|suggest|translate)\b|\bslogan\b|\bhaiku\b|\bpoem\b",
+    r"paraphrase|give me an? (?:slogan|title|name|idea)|suggest|translate)\b|\bslogan\b|\bhaiku\b|\bpoem\b|翻译|写一",
     re.IGNORECASE,
 )
 _ENGLISH_WISHED = re.compile(r"(?:翻译|译)(?:成|为|到)?英|用英(?:文|语)")
@@ -46,38 +46,41 @@ _QUESTION = re.compile(
     r"怎么|为何|如何|吗$",
     re.IGNORECASE,
 )
+_SLANG_WORDS = {
+    "wat": "what",
+    "wut": "what",
+    "wats": "what's",
+    "whats": "what's",
+    "rn": "right now",
+    "plz": "please",
+    "pls": "please",
+    "u": "you",
+    "ur": "your",
+    "r": "are",
+}
+_SLANG = re.compile(rf"\b(?:{'|'.join(_SLANG_WORDS)})\b", re.IGNORECASE)
 _SAYS_WHO = re.compile(r"\byou are\b|\byour name\b|\bact as\b|你是|您是|扮演", re.IGNORECASE)
 _GENERIC = re.compile(
     r"^\W*you are (?:a |an )?(?:very )?(?:helpful|friendly|useful)?,? ?(?:ai )?assistant\W*$", re.IGNORECASE
 )
-_WORD_NUMBERS = {
-    word: number
-    for number, words in enumerate(
-        [
-            "zero no none 零",
-            "one a an single alone myself 一 壹",
-            "two couple both twice pair second girlfriend boyfriend wife husband partner 二 两 俩 双",
-            "three third 三 仨",
-            "four fourth 四",
-            "five fifth 五",
-            "six sixth 六",
-            "seven seventh 七",
-            "eight eighth 八",
-            "nine ninth 九",
-            "ten tenth 十",
-            "eleven 十一",
-            "twelve dozen 十二",
-        ]
+_NUMBER_WORDS = dict(
+    re.findall(
+        r"(\S+)=(\d+)",
+        """one=1 single=1 alone=1 myself=1 two=2 couple=2 both=2 twice=2 pair=2 second=2 girlfriend=2
+        boyfriend=2 wife=2 husband=2 partner=2 three=3 third=3 four=4 fourth=4 five=5 fifth=5 six=6 sixth=6
+        seven=7 seventh=7 eight=8 eighth=8 nine=9 ninth=9 ten=10 tenth=10 eleven=11 twelve=12 dozen=12
+        thirteen=13 fourteen=14 fifteen=15 half=30 quarter=15 sixteen=16 seventeen=17 eighteen=18
+        nineteen=19 twenty=20 thirty=30 forty=40 fifty=50 zero=0 零=0 二=2 两=2 俩=2 双=2 三=3 仨=3 四=4 五=5 六=6 七=7
+        八=8 九=9 十=10""",
     )
-    for word in words.split()
-}
-_LARGE_WORDS = re.compile(
-    r"\b(?:thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|"
-    r"eighty|ninety|"
-    r"hundred|thousand|million|half|quarter|today|tomorrow|yesterday|week|month|year|hour|noon|midnight|tonight)\b|"
-    r"[十百千万亿半]|今天|明天|昨天|周|月|年|点|小时|分钟",
-    re.IGNORECASE,
 )
+_ONE_ZH = re.compile(r"一(?=[人位次份天小分周月年页点号台])|一个人|第一")
+_COMPOSED = re.compile(r"\b(?:hundred|thousand|million|billion|sixty|seventy|eighty|ninety)\b|[十百千万亿]")
+_TIME_WORDS = re.compile(
+    r"\b(?:today|tomorrow|yesterday|tonight|week|month|year|hour|minute|day|noon|midnight|now|quarter|half)|"
+    r"今天|明天|昨天|今晚|周|星期|月|年|点|小时|分钟|半|现在"
+)
+_TIME_KEY = re.compile(r"day|hour|min|sec|week|month|year|date|time|duration|period|天|时|分|秒|周|月|年|日")
 
 
 def find_context(systems: Iterable[str]) -> str:
@@ -99,6 +102,11 @@ def with_final_mark(prompt: Prompt) -> Prompt:
         return prompt
     marked = text + "？" if detect_language(text) == "zh" else text[0].upper() + text[1:] + "?"
     return replace(prompt, messages=(*before, replace(last, parts=(TextMessagePart(marked),))))
+
+
+def correct_slang(question: str) -> str:
+    """Return the question with the short forms of chats written out, as the rules know them."""
+    return _SLANG.sub(lambda match: _SLANG_WORDS[match[0].lower()], question)
 
 
 def wants_action(question: str) -> bool:
@@ -159,27 +167,26 @@ def find_ungrounded_argument(chunks: Iterable[ModelChunk], prompt: Prompt, tools
         values = decode_or_none(arguments)
         for key in schema.get("required") or ():
             value = values.get(key) if isinstance(values, dict) else None
-            if isinstance(value, int | float) and not isinstance(value, bool) and not _holds_number(text, value):
+            if isinstance(value, int | float) and not isinstance(value, bool) and not _holds_number(text, value, key):
                 described = properties.get(key)
                 title = described.get("title") if isinstance(described, dict) else None
                 return str(title or key).replace("_", " ").lower()
     return None
 
 
-def _holds_number(text: str, value: float) -> bool:
-    digits = f"{value:g}"
+def _holds_number(text: str, value: float, key: str) -> bool:
+    """Tell whether the text has the number, in digits or words. A word of time holds any number of a time."""
+    digits = f"{abs(value):g}"
     numbers = {number.replace(",", "").rstrip(".") for number in re.findall(r"\d[\d,]*(?:\.\d+)?", text)}
+    words = [*re.findall(r"[a-z]+", text), *(char for char in text if char > "\u2e7f")]
     return (
         digits in numbers
         or any(number.lstrip("0") == digits for number in numbers)
-        or _LARGE_WORDS.search(text) is not None
-        or any(_WORD_NUMBERS[word] == value for word in _list_number_words(text))
+        or any(_NUMBER_WORDS.get(word) == digits for word in words)
+        or (value == 1 and _ONE_ZH.search(text) is not None)
+        or (abs(value) > 10 and _COMPOSED.search(text) is not None)
+        or (_TIME_KEY.search(key.lower()) is not None and _TIME_WORDS.search(text) is not None)
     )
-
-
-def _list_number_words(text: str) -> Iterator[str]:
-    yield from (word for word in re.findall(r"[a-z]+", text) if word in _WORD_NUMBERS)
-    yield from (char for char in text if char in _WORD_NUMBERS and char > "\u2e7f")
 
 
 def ask_for(name: str, language: Language) -> str:

@@ -22,12 +22,14 @@ _FAILURE = re.compile(
 _CANCELLED_CODES = ("denied", "cancelled")
 _WORD = re.compile(r"[a-z0-9]{2,}|\d|[\u4e00-\u9fff]")
 _SHORT_RESULT = 120
+_PLAIN_SUCCESS = ("ok", "okay", "done", "success", "true", "yes", "null", "none", "0", "1")
 _MAX_LINES = 12
 _MAX_CHARS = 1500
 _SENTENCES: dict[str, dict[Language, str]] = {
     "denied": {"en": "All right, nothing was done.", "zh": "好的，没有执行。"},
     "failed": {"en": "That did not work: {}", "zh": "没有成功：{}"},
     "result": {"en": "{}", "zh": "结果：{}"},
+    "empty": {"en": "Nothing was found.", "zh": "没有找到。"},
     "more": {"en": "… and {} more", "zh": "……还有 {} 项"},
 }
 
@@ -53,15 +55,29 @@ def find_problem(answer: str, results: list[str], sources: Iterable[str]) -> str
     failures = [result for result in results if get_error(result) is not None]
     if failures and not _FAILURE.search(answer):
         return "a failure told as a success"
-    if results and not failures:
+    if results and not failures and not any(map(is_empty, results)):
         shown = "\n".join(results).lower()
         if any(match[0].lower() not in shown for match in _FAILURE.finditer(answer)):
             return "a success told as a failure"
     unknown = list_unknown_numbers(answer, [*results, *sources])
     if unknown:
         return f"the number {unknown[0]}"
-    is_short = len(results) == 1 and len(results[0]) <= _SHORT_RESULT and results[0][:1] not in "{["
+    # "OK" may be told in other words.
+    is_short = (
+        len(results) == 1
+        and results[0].strip(" .!").lower() not in _PLAIN_SUCCESS
+        and len(results[0]) <= _SHORT_RESULT
+        and results[0][:1] not in "{["
+    )
     return "nothing of the result" if is_short and not _shares_word(answer, results[0]) else None
+
+
+def is_empty(result: str) -> bool:
+    """Tell whether a result says that nothing was found."""
+    value = decode_or_none(result)
+    if isinstance(value, dict):
+        return not value or any(part in ([], None, 0, "") for part in value.values())
+    return not result.strip() or value in ([], 0, "") or result.strip().lower() in ("null", "none")
 
 
 def _shares_word(answer: str, result: str) -> bool:
@@ -102,6 +118,8 @@ def _format_result(result: str, language: Language) -> str:
         key = "denied" if error["code"] in _CANCELLED_CODES else "failed"
         return _SENTENCES[key][language].format(error.get("message") or error["code"])
     value = decode_or_none(result)
+    if not result.strip() or value in ([], {}) or result.strip() == "null":
+        return _SENTENCES["empty"][language]
     lines = list(_format_value(value if value is not None else result))
     if len(lines) > _MAX_LINES:
         lines[_MAX_LINES:] = [_SENTENCES["more"][language].format(len(lines) - _MAX_LINES)]

@@ -33,6 +33,8 @@ class Shortcut(Struct, frozen=True):
     """Questions for which the weights are shown the tool."""
     summaries: Mapping[Language, str] = {}
     """What the tool is for, in a person's language."""
+    missing: Mapping[Language, str] = {}
+    """Question for the value that a related question lacks."""
 
 
 class ShortcutMatch(Struct, frozen=True):
@@ -57,6 +59,14 @@ def find_shortcut(
 def select_tools(shortcuts: Mapping[str, Shortcut], tools: tuple[ToolSpec, ...], question: str) -> tuple[ToolSpec, ...]:
     """Return the tools that the weights are shown."""
     return tuple(tool for tool in tools if tool.name not in shortcuts or shortcuts[tool.name].related.search(question))
+
+
+def find_missing_question(
+    shortcuts: Mapping[str, Shortcut], shown_tools: tuple[ToolSpec, ...], language: Language
+) -> str | None:
+    """Return the question for what a related question lacks, if the weights were shown its tool and did not call it."""
+    found = [shortcuts[tool.name].missing for tool in shown_tools if tool.name in shortcuts]
+    return next((missing[language] for missing in found if missing), None)
 
 
 # The recognizers are imported with the first question: start-up does not pay for their rules.

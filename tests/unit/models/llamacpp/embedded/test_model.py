@@ -186,6 +186,32 @@ async def test_a_number_that_nobody_wrote_is_asked_for() -> None:
         assert list_calls(await ask(FakeWeights([("book", {"people": 3})]), make_prompt(text, tools=(BOOK,))))
 
 
+@pytest.mark.parametrize(
+    ("text", "people"), [("今天晚上订个餐厅位子", 1), ("book a nice restaurant this week", 7), ("推荐一家餐厅", 1)]
+)
+async def test_words_that_are_no_number_ground_none(text: str, people: int) -> None:
+    assert not list_calls(await ask(FakeWeights([("book", {"people": people})]), make_prompt(text, tools=(BOOK,))))
+
+
+async def test_negative_numbers_and_words_of_time() -> None:
+    schema = {"type": "object", "properties": {"level": {"type": "number"}, "days": {"type": "integer"}}}
+    tool = ToolSpec("cut", "", {**schema, "required": ["level", "days"]})
+    call = ("cut", {"level": -38.5, "days": 1})
+    assert list_calls(await ask(FakeWeights([call]), make_prompt("threshold -38.5, until tomorrow", tools=(tool,))))
+
+
+async def test_short_forms_of_chats_are_known() -> None:
+    spec = ToolSpec("calculate", "", {"type": "object"})
+    calls = list_calls(await ask(FakeWeights(), make_prompt("wats 15% of 240?", tools=(spec,))))
+    assert [name for name, _ in calls] == ["calculate"]
+
+
+async def test_a_value_that_a_related_question_lacks_is_asked_for() -> None:
+    shortcut = Shortcut("book", match_hour, related=re.compile("book"), missing={"en": "For how many?", "zh": "几位？"})
+    chunks = await ask(FakeWeights(["What is the people?"]), make_prompt("book a table", tools=(BOOK,)), shortcut)
+    assert join_text(chunks) == "For how many?"
+
+
 @pytest.mark.demand("embedded.what_can_you_do_from_the_tools")
 @pytest.mark.parametrize(
     ("question", "head"),

@@ -67,6 +67,11 @@ def test_a_number_that_the_weights_doubt_is_left_out(text: str, probability: flo
     assert check("How many?", text, unsure) == expected
 
 
+def test_what_follows_a_doubtful_sentence_is_left_out() -> None:
+    assert check("How were sales?", "They rose by 37 percent. This trend continues.", {"37": 0.1}) == []
+    assert check("Sales?", "They rose. By 37 percent. This goes on.", {"37": 0.1}) == ["They rose."]
+
+
 def test_a_number_of_the_question_needs_no_certainty() -> None:
     assert check("Is 80 a lot?", "Yes, 80 is a lot.", {"80": 0.1}) == ["Yes, 80 is a lot."]
 

@@ -29,6 +29,9 @@ DENIED = json.dumps({"error": {"code": "denied", "message": "The person did not 
         ("It did not work: the disk is full.", ERROR, None),
         ("<tool_response>12</tool_response>", "12", "a tag"),
         ("  ", "12", "empty"),
+        ("There is nothing by Banksy.", "[]", None),
+        ("No, nobody plays him.", '{"results": []}', None),
+        ("Done.", "OK", None),
     ],
 )
 def test_find_problem(answer: str, result: str, problem: str | None) -> None:
@@ -47,6 +50,7 @@ def test_numbers_of_the_question_are_known() -> None:
         ("A7 cancelled", "A7 cancelled", "结果：A7 cancelled"),
         ('{"stock": 12, "open": true}', "stock: 12\nopen: yes", "结果：stock: 12\nopen: yes"),
         ('[{"a": 1}, {"a": null}]', "- a: 1\n- a: –", "结果：- a: 1\n- a: –"),
+        ("[]", "Nothing was found.", "没有找到。"),
         (ERROR, "That did not work: The disk is full.", "没有成功：The disk is full."),
         (DENIED, "All right, nothing was done.", "好的，没有执行。"),
     ],

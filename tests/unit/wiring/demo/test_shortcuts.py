@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+
+from rightseat.wiring.demo.recognize import match_booking
+from rightseat.wiring.demo.shortcuts import SHORTCUTS, describe_booking, describe_time, match_sales
+
+SHORTCUT = {shortcut.tool: shortcut for shortcut in SHORTCUTS}
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["how did sales go this year? can you plot it", "which month had the best sales?", "上半年哪个月销售最差？"],
+)
+def test_questions_about_sales(question: str) -> None:
+    assert match_sales(question) == {}
+
+
+@pytest.mark.parametrize("question", ["Write a sales email for this month", "How can I improve sales this year?", "hi"])
+def test_other_questions_with_sales(question: str) -> None:
+    assert match_sales(question) is None
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what time did WW2 end?",
+        "if it's 3pm in London what time is it in New York?",
+        "what time do shops close on sunday",
+        "what hour should i wake up",
+        "现在学Python什么时间合适？",
+    ],
+)
+def test_the_weights_do_not_see_the_clock_for_other_times(question: str) -> None:
+    assert not SHORTCUT["demo_clock"].related.search(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "related"),
+    [
+        ("book a table for my family tonight", True),
+        ("I need a restaurant reservation for tomorrow", True),
+        ("periodic table", False),
+        ("Write a table of contents for my book", False),
+        ("推荐一家餐厅订位方便的", False),
+        ("帮我订个位", True),
+    ],
+)
+def test_the_weights_see_the_booking_only_for_tables(question: str, related: bool) -> None:
+    assert bool(SHORTCUT["demo_book"].related.search(question)) == related
+
+
+def test_friends_come_on_top() -> None:
+    assert match_booking("今晚想和两个朋友吃饭，能帮我订位吗？") == {"people": 3}
+
+
+def test_results_are_told_in_the_persons_language() -> None:
+    assert describe_time("", {}, "2026-11-16 09:05:01 UTC", "en") == "It is 09:05:01 UTC on Monday, 16 November 2026."
+    assert (
+        describe_time("", {}, "2026-11-16 09:05:01 UTC", "zh")
+        == "现在是 UTC 时间 09:05:01，2026 年 11 月 16 日，星期一。"
+    )
+    assert describe_time("", {}, "noon", "en") is None
+    assert describe_booking("", {"people": 3}, "A table for 3 is booked.", "zh") == "已为您预订 3 人的餐桌。"
