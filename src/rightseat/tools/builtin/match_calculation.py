@@ -140,11 +140,13 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
         (r"multiply (N) (?:by|and|with|times) (N)", r"\1 * \2"),
         (r"divide (N) by (N)", r"\1 / \2"),
         (
-            r"(?:if (?:i|we|you) )?(?:(?:split|share|divide|distribute) (N) (?:equally |evenly )?"
+            r"(?:if (?:i|we|you) )?(?:(?:split|share|divide|distribute) "
+            r"(?:an? (?:bill|check|total) of )?(N) (?:equally |evenly )?"
             r"(?:among|amongst|between|by|into|with)|(N) (?:is )?(?:split|shared|divided)(?: equally| evenly)?"
             r"(?: among| amongst| between| by| into)) (N)"
             r"(?: (?:people|persons|friends|ways|parts|kids|children|of us|guests|colleagues))?(?: equally| evenly)?"
-            r"(?:,? (?:how much|how many|what) (?:does|do|will|would|should|is) (?:each|everyone|every one|we each)"
+            r"(?:,? how (?:much|many) each|"
+            r",? (?:how much|how many|what) (?:does|do|will|would|should|is) (?:each|everyone|every one|we each)"
             r"(?: (?:person|one|of us|friend))?(?: (?:pay|get|owe|receive|have))?)?",
             lambda m: f"{m[1] or m[2]} / {m[3]}",
         ),
@@ -162,6 +164,12 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
          r"\1% of \2"),
         (r"tip (?:on|for) (?:a )?(N)(?: bill| meal)? at (N) ?(?:%|percent)", r"\2% of \1"),
         (r"(N) with (?:a )?(N) ?(?:%|percent) (?:discount|off)", r"\1 - \2%"),
+        (
+            r"(?:an?|the) [a-z]+ costs? (N)(?: dollars| euros| pounds)? "
+            r"(?:and|but) (?:is|it is|it's) (N) ?(?:%|percent) off"
+            r"[,.]? (?:what|how much) (?:do|will|would|should) (?:i|you|we) (?:have to )?pay",
+            r"\1 - \2%",
+        ),
         (r"(N) (?:with|plus|including) (?:a )?(N) ?(?:%|percent) (?:tax|vat|tip)", r"\1 + \2%"),
         (r"how many times does (N) go into (N)", r"\2 / \1"),
         (

@@ -106,7 +106,9 @@ def match_amounts(core: str) -> str | None:
     if expression := match_units(core):
         return expression
     asked = re.sub(rf"{_HOW_MUCH}$|(?:=|等于)$", "", core)
-    if match := re.fullmatch(rf"({_N})(?:元|块钱?)?(?:的\w{{1,4}})?打(\d)\.?(\d?)折(?:后|以后|之后)?", asked):
+    if match := re.fullmatch(
+        rf"(?:原价|价格)?({_N})(?:元|块钱?)?,?(?:的\w{{0,4}})?打?(\d)\.?(\d?)折(?:后|以后|之后)?", asked
+    ):
         return f"{match[1]} * 0.{match[2]}{match[3]}"
     for pattern, expression_of in _PHRASES:
         if match := pattern.fullmatch(asked):
