@@ -61,7 +61,7 @@ def choose_model(config: Config, env: Mapping[str, str] | None = None) -> ModelC
         if variable is not None:
             name = env.get(vendor.model_variable) or vendor.model
             return ModelChoice(f"{vendor.kind}:{name}", f"{variable} is set")
-    if choice := find_used_model():
+    if (choice := find_used_model()) and not find_engine_problem():
         return choice
     if config.without_local:
         return ModelChoice(DEMO_MODEL, f"a short script, not a model. {config.without_local}", demo=True)

@@ -57,7 +57,7 @@ def describe_time(_question: str, _arguments: dict[str, Any], result: str, langu
 
 
 def describe_booking(_question: str, arguments: dict[str, Any], result: str, language: Language) -> str:
-    return f"已为您预订 {arguments['people']} 人的餐桌。" if language == "zh" else result
+    return f"已为您预订 {arguments.get('people', '')} 人的餐桌。" if language == "zh" else result
 
 
 def describe_sales(_question: str, _arguments: dict[str, Any], result: str, _language: Language) -> str:
@@ -66,7 +66,15 @@ def describe_sales(_question: str, _arguments: dict[str, Any], result: str, _lan
 
 _MISSING_PEOPLE: dict[Language, str] = {"en": "For how many people?", "zh": "请问一共几位？"}
 SHORTCUTS = (
-    Shortcut(CLOCK_TOOL, match_clock, describe_time, _ABOUT_TIME, DESCRIPTIONS[CLOCK_TOOL]),
-    Shortcut(BOOKING_TOOL, match_booking, describe_booking, _ABOUT_TABLES, DESCRIPTIONS[BOOKING_TOOL], _MISSING_PEOPLE),
-    Shortcut(SALES_TOOL, match_sales, describe_sales, summaries=DESCRIPTIONS[SALES_TOOL]),
+    Shortcut(CLOCK_TOOL, match_clock, frozenset(), describe_time, _ABOUT_TIME, DESCRIPTIONS[CLOCK_TOOL]),
+    Shortcut(
+        BOOKING_TOOL,
+        match_booking,
+        frozenset(["people"]),
+        describe_booking,
+        _ABOUT_TABLES,
+        DESCRIPTIONS[BOOKING_TOOL],
+        _MISSING_PEOPLE,
+    ),
+    Shortcut(SALES_TOOL, match_sales, frozenset(), describe_sales, summaries=DESCRIPTIONS[SALES_TOOL]),
 )

@@ -20,6 +20,7 @@ from rightseat.models.llamacpp.embedded.shortcuts import (
     Shortcut,
     find_missing_question,
     find_shortcut,
+    select_shortcuts,
     select_tools,
 )
 from rightseat.models.llamacpp.model import LlamaCppModel
@@ -27,11 +28,14 @@ from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallA
 from rightseat.types.events import Usage
 from rightseat.types.language import Language, find_language
 from rightseat.types.messages import TextMessagePart
-from rightseat.types.model import ModelWrapper, Prompt
+from rightseat.types.model import ModelWrapper, Prompt, ToolSpec
 from rightseat.types.streams import closing
+from rightseat.types.text import decode_or_none, estimate_tokens
 
 # A client that asks for so few tokens measures or tests the weights.
-MIN_MAX_TOKENS = 24
+MIN_MAX_TOKENS = 64
+# Longer questions are no calculations, and the rules would hold the event loop.
+MAX_RULED = 20_000
 
 
 class CompleteAnswer(Struct, frozen=True):
@@ -44,6 +48,10 @@ class CompleteAnswer(Struct, frozen=True):
     @property
     def has_call(self) -> bool:
         return any(isinstance(chunk, ToolCallStart) for chunk in self.chunks)
+
+    @property
+    def reason(self) -> str:
+        return next((chunk.reason for chunk in self.chunks if isinstance(chunk, FinishChunk)), "stop")
 
     @property
     def usage(self) -> Usage:
@@ -91,7 +99,7 @@ class PromptAnswer:
 
     def __init__(self, model: LlamaCppModel, shortcuts: Mapping[str, Shortcut], prompt: Prompt) -> None:
         self.model = model
-        self.shortcuts = shortcuts
+        self.shortcuts = select_shortcuts(shortcuts, prompt.tools)
         self.prompt = prompt
         self.language: Language = find_language(prompt.messages)
         self.question = next((m.text.strip() for m in reversed(prompt.messages) if m.role == "user"), "")
@@ -100,52 +108,67 @@ class PromptAnswer:
         self.usage = Usage()
 
     async def stream_to_question(self) -> AsyncIterator[ModelChunk]:
-        question = requests.correct_slang(self.question)
-        match = find_shortcut(self.shortcuts, self.prompt.callable_tools, question, self.context)
-        if match is not None:
-            yield ToolCallStart(0, match.shortcut.tool, enforced=True)
-            yield ToolCallArgs(0, json.dumps(match.arguments, ensure_ascii=False))
-            yield FinishChunk("calls")
-            return
-        text = self.find_ready_answer()
-        if text is not None:
-            for chunk in self.make_text_chunks(text):
+        chunks = self.find_call() or self.find_help()
+        if chunks is None:
+            tools = select_tools(self.shortcuts, self.prompt.callable_tools, self.question)
+            chunks = (await self.ask_adapter(tools) if tools else None) or self.find_passage()
+            chunks = chunks or (None if tools else await self.ask_adapter(()))
+        if chunks is not None:
+            for chunk in chunks:
                 yield chunk
             return
-        answer = await self.ask_adapter()
-        if answer is not None:
-            for chunk in answer:
-                yield chunk
-            return
-        async with closing(self.stream_plain_chat()) as chunks:
-            async for chunk in chunks:
+        async with closing(self.stream_plain_chat()) as answer:
+            async for chunk in answer:
                 yield chunk
 
-    def find_ready_answer(self) -> str | None:
-        """Return an answer that needs no weights."""
-        has_own_voice = any(requests.says_who(system) for system in self.systems)
-        return (
-            help_answers.find_help_answer(
-                self.question, self.language, self.prompt.tools, self.shortcuts, has_own_voice=has_own_voice
-            )
-            or passages.find_lead_sentence(self.question)
+    def find_call(self) -> list[ModelChunk] | None:
+        """Return the call that a shortcut makes."""
+        if self.prompt.tool_choice.mode == "none" or len(self.question) > MAX_RULED:
+            return None
+        match = find_shortcut(self.shortcuts, requests.correct_slang(self.question), self.context)
+        if match is None:
+            return None
+        arguments = json.dumps(match.arguments, ensure_ascii=False)
+        return [
+            ToolCallStart(0, match.shortcut.tool, enforced=True),
+            ToolCallArgs(0, arguments),
+            UsageChunk(self.usage),
+            FinishChunk("calls"),
+        ]
+
+    def find_help(self) -> list[ModelChunk] | None:
+        before = next(
+            (message.text for message in reversed(self.prompt.messages[:-1]) if message.role == "assistant"), ""
+        )
+        text = help_answers.find_help_answer(
+            requests.correct_slang(self.question),
+            self.language,
+            self.prompt.tools,
+            self.shortcuts,
+            has_own_voice=requests.has_own_voice(self.systems),
+            is_reply=before.rstrip().endswith(("?", "？")),
+        )
+        return None if text is None else self.make_text_chunks(text)
+
+    def find_passage(self) -> list[ModelChunk] | None:
+        text = (
+            passages.find_lead_sentence(self.question)
             or passages.find_answer_sentence(self.question)
             or passages.find_context_sentence(self.question, self.context)
         )
+        return None if text is None else self.make_text_chunks(text)
 
-    async def ask_adapter(self) -> list[ModelChunk] | None:
+    async def ask_adapter(self, tools: tuple[ToolSpec, ...]) -> list[ModelChunk] | None:
         """Return the adapter's call or answer; None if it declines or its answer is unusable."""
-        tools = select_tools(self.shortcuts, self.prompt.callable_tools, self.question)
-        prompt = requests.with_final_mark(replace(self.prompt, tools=tools))
         if requests.wants_writing(self.question) and not tools:
             return None
-        answer = await self.collect(prompt, uses_adapter=True)
+        answer = await self.collect(requests.with_final_mark(replace(self.prompt, tools=tools)), uses_adapter=True)
         if answer.has_call:
             missing = requests.find_ungrounded_argument(answer.chunks, self.prompt, tools)
             return answer.chunks if missing is None else self.make_text_chunks(requests.ask_for(missing, self.language))
-        missing_value = find_missing_question(self.shortcuts, tools, self.language)
-        if missing_value is not None:
-            return self.make_text_chunks(missing_value)
+        question = find_missing_question(self.shortcuts, tools, self.language)
+        if question is not None:
+            return self.make_text_chunks(question)
         text = answer.text.strip()
         shown = "\n".join(message.text for message in self.prompt.messages)
         if not text or plain_chat.is_markup(text) or plain_chat.states_new_number(text, shown):
@@ -153,7 +176,7 @@ class PromptAnswer:
         if plain_chat.declines(text, self.question):
             can_do = requests.wants_action(self.question)
             return self.make_text_chunks(requests.CANNOT_DO[self.language]) if can_do else None
-        return self.make_text_chunks(text)
+        return self.make_text_chunks(text, answer.reason)
 
     async def stream_plain_chat(self) -> AsyncIterator[ModelChunk]:
         """Stream sentences of the base model. It writes no usable Chinese, so it is not asked there."""
@@ -186,6 +209,8 @@ class PromptAnswer:
                 elif isinstance(chunk, UsageChunk):
                     self.usage += chunk.usage
                 if checker.ended:
+                    # The engine counts only complete answers.
+                    self.usage += Usage(estimate_tokens(self.question), estimate_tokens(checker.shown))
                     break
         # A limit of ours ends the answer with its last complete sentence; one of the client's is told.
         limited = reason == "length" and self.prompt.settings.max_tokens is not None
@@ -205,14 +230,16 @@ class PromptAnswer:
         sources = [message.text for message in self.prompt.messages if message.role != "assistant"]
         sources += [call.arguments for message in self.prompt.messages for call in message.calls]
         for again in (False, True):
-            settings = replace(self.prompt.settings, temperature=0.7) if again else self.prompt.settings
+            settings = self.prompt.settings
+            if again and settings.temperature is None:
+                settings = replace(settings, temperature=0.7)
             answer = await self.collect(replace(self.prompt, settings=settings), uses_adapter=True)
             if answer.has_call and not requests.repeats_call(answer.chunks, self.prompt.messages):
                 for chunk in answer.chunks:
                     yield chunk
                 return
             if not answer.has_call and results.find_problem(answer.text, shown, sources) is None:
-                for chunk in self.make_text_chunks(answer.text.strip()):
+                for chunk in self.make_text_chunks(answer.text.strip(), answer.reason):
                     yield chunk
                 return
         for chunk in self.make_text_chunks(results.format_results(shown, self.language)):
@@ -225,9 +252,13 @@ class PromptAnswer:
         for message in requests.list_result_messages(self.prompt.messages):
             call = calls.get(message.call_id or "")
             shortcut = self.shortcuts.get(call.name) if call is not None else None
-            if call is None or shortcut is None or shortcut.describe is None or results.get_error(message.text):
+            text = results.remove_fence(message.text)
+            arguments = decode_or_none(call.arguments) if call is not None else None
+            if shortcut is None or shortcut.describe is None or results.get_error(text):
                 return None
-            sentence = shortcut.describe(self.question, json.loads(call.arguments), message.text, self.language)
+            if not isinstance(arguments, dict) or arguments.keys() - shortcut.parameters:
+                return None
+            sentence = shortcut.describe(self.question, arguments, text, self.language)
             if sentence is None:
                 return None
             sentences.append(sentence)
@@ -239,7 +270,8 @@ class PromptAnswer:
         self.usage += answer.usage
         return answer
 
-    def make_text_chunks(self, text: str) -> list[ModelChunk]:
+    def make_text_chunks(self, text: str, reason: str = "stop") -> list[ModelChunk]:
         """Return the chunks of a complete answer, a chunk for each sentence."""
         sentences = passages.split_keeping_space(text)
-        return [*map(TextChunk, sentences), UsageChunk(self.usage), FinishChunk("stop")]
+        finish = FinishChunk("length" if reason == "length" else "stop")
+        return [*map(TextChunk, sentences), UsageChunk(self.usage), finish]

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 
-_SENTENCE = re.compile(r"[^.!?。！？\n]+(?:[.!?](?=\s|$)|[。！？\n]|$)|[^。！？\n]+?[.!?](?=\s|$)")
+from rightseat.types.language import detect_language
+
+_SENTENCE = re.compile(r"(?:[^.!?。！？\n]|[.!?](?!\s|$))+(?:[.!?]+(?=\s|$)|[。！？\n]|$)")
 _ASKS = re.compile(
     r"[?？]\s*$|^(?:what|who|whom|whose|when|where|why|which|how|is|are|was|were|does|did|do|can)\b", re.IGNORECASE
 )
@@ -47,7 +49,15 @@ _SUMMARY = re.compile(
     re.IGNORECASE,
 )
 MIN_SUMMARIZED = 2
+# Requests and advice that a sentence of the text cannot answer.
+_WISHES = re.compile(
+    r"\b(?:can|could|would|will|should) (?:you|i|we)\b|\bhow (?:do|to)\b|\bplease\b|(?:能|可以|能不能)(?:帮|给)|"
+    r"怎么办|怎么才",
+    re.IGNORECASE,
+)
+MAX_MESSAGE = 20_000
 MIN_SHARED = 1.0
+MIN_SHARED_WITH_CONTEXT = 2.0
 # A Chinese sentence with more clauses is shortened to the one that answers.
 MAX_CLAUSES = 2
 
@@ -59,7 +69,7 @@ def split_sentences(text: str) -> list[str]:
 def find_answer_sentence(message: str) -> str | None:
     """Return the sentence of the message's text that answers the question at its end or beginning; None if the
     message is not a text with a question, or no sentence fits."""
-    sentences = split_sentences(message)
+    sentences = split_sentences(message) if len(message) <= MAX_MESSAGE else []
     if len(sentences) < 2:
         return None
     if _ASKS.search(sentences[-1]):
@@ -68,14 +78,20 @@ def find_answer_sentence(message: str) -> str | None:
         question, passage = sentences[0], sentences[1:]
     else:
         return None
-    if any(_ASKS.search(sentence) for sentence in passage) or sum(map(len, passage)) < len(question):
+    if (
+        _WISHES.search(question)
+        or any(_ASKS.search(sentence) for sentence in passage)
+        or sum(map(len, passage)) < len(question)
+    ):
         return None
-    return choose_sentence(question, passage)
+    # Most pairs of Chinese characters cross the border of two words.
+    share = 9 if detect_language(question) == "zh" else 3
+    return choose_sentence(question, passage, max(MIN_SHARED, len(list_terms(question)) / share))
 
 
 def find_lead_sentence(message: str) -> str | None:
     """Return the first sentence of a text of several that is to be summarized: it says what the text is about."""
-    match = _SUMMARY.match(message.strip())
+    match = _SUMMARY.match(message.strip()) if len(message) <= MAX_MESSAGE else None
     sentences = split_sentences(message.strip()[match.end() :]) if match else []
     return sentences[0] if len(sentences) >= MIN_SUMMARIZED else None
 
@@ -83,9 +99,11 @@ def find_lead_sentence(message: str) -> str | None:
 def find_context_sentence(question: str, context: str) -> str | None:
     """Return the line of an application's context that answers the question."""
     lines = [line.strip().removeprefix("- ") for line in context.splitlines() if line.strip()]
-    if not lines or not _ASKS.search(question) or len(split_sentences(question)) > 1:
+    if not lines or len(context) + len(question) > MAX_MESSAGE or _WISHES.search(question):
         return None
-    return choose_sentence(question, lines)
+    if not _ASKS.search(question) or len(split_sentences(question)) > 1:
+        return None
+    return choose_sentence(question, lines, MIN_SHARED_WITH_CONTEXT)
 
 
 def split_keeping_space(text: str) -> list[str]:
@@ -93,8 +111,9 @@ def split_keeping_space(text: str) -> list[str]:
     return re.findall(r"[\s\S]*?(?:[.!?](?=\s)\s+|[。！？]+|\n+|$)", text)[:-1] or [text]
 
 
-def choose_sentence(question: str, passage: list[str]) -> str | None:
-    """Return the sentence that shares most with the question, or the clause of it that answers."""
+def choose_sentence(question: str, passage: list[str], min_shared: float) -> str | None:
+    """Return the sentence that shares most with the question, or the clause of it that answers; None if the best one
+    shares fewer than `min_shared` terms."""
     hints = [hint for asks, hint in _CLAUSE_HINTS if asks.search(question)]
     terms = list_terms(question)
     scored = [
@@ -102,7 +121,7 @@ def choose_sentence(question: str, passage: list[str]) -> str | None:
         for index, part in enumerate(passage)
     ]
     _, _, best = max(scored, default=(0.0, 0, ""))
-    if score_sentence(best, terms) < MIN_SHARED:
+    if score_sentence(best, terms) < min_shared:
         return None
     clauses = [clause.strip() for clause in re.split(r"[，；]", best)]
     answering = [clause for clause in clauses if any(hint.search(clause) for hint in hints)]

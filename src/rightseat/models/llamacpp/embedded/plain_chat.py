@@ -50,7 +50,8 @@ _NUMBER_WORDS = frozenset(
     )
 )
 _ANSWER_NUMBER = re.compile(
-    r"(?<![a-z\d])\d[\d.,]*(?![a-z])|[一二两三四五六七八九十百千万亿]+(?=[个天年月周小岁人只条种次])"
+    r"(?<![a-z\d])\d[\d.,]*(?![a-z])|"
+    r"(?<![一二两三四五六七八九十百千万亿])[一二两三四五六七八九十百千万亿]{1,12}(?=[个天年月周小岁人只条种次])"
 )
 _FACT_QUESTION = re.compile(
     r"^\W*(?:who|what|when|where|which|whose|how (?:many|much|old|tall|long|far|big))\b", re.IGNORECASE
@@ -87,7 +88,10 @@ def make_plain_prompt(prompt: Prompt, question: str) -> Prompt:
         if message.role in ("user", "assistant") and message.text
     ]
     system = WRITING_SYSTEM if _WRITING.search(question) else SYSTEM
-    messages = (*(own or [text_message("system", system)]), *talk[-MAX_HISTORY:])
+    recent = talk[-MAX_HISTORY:]
+    if recent and recent[0].role == "assistant":
+        del recent[0]
+    messages = (*(own or [text_message("system", system)]), *recent)
     return replace(prompt, messages=messages, tools=(), tool_choice=ToolChoice())
 
 
@@ -108,7 +112,8 @@ class SentenceChecker:
     """Splits an answer into sentences and passes those that may be shown. `ended`: the rest is not wanted."""
 
     def __init__(self, question: str, sources: Iterable[str]) -> None:
-        self._is_fact_question = bool(_FACT_QUESTION.search(question)) and not _WRITING.search(question)
+        self._is_writing = bool(_WRITING.search(question))
+        self._is_fact_question = bool(_FACT_QUESTION.search(question)) and not self._is_writing
         self._sources = "\n".join([question, *sources]).lower()
         self._pending: list[TokenText] = []
         self._shown: list[str] = []
@@ -140,15 +145,16 @@ class SentenceChecker:
     def _check(self, sentence: str) -> Iterator[str]:
         tokens = self._take(sentence)
         words = sentence.strip().lower()
-        if words and len(words) > 8 and words in self.shown.lower():
+        in_code = self.shown.count("```") % 2 == 1
+        if not in_code and len(words) > 8 and words in self.shown.lower():
             self.ended = True
-        elif repeated := _REPEATED.search(sentence):
+        elif not in_code and (repeated := _REPEATED.search(sentence)):
             self.ended = True
             if repeated.start() > 20:
                 yield self._show(sentence[: repeated.end(1)].rstrip() + "\n")
         elif self._is_doubtful(tokens):
-            # What follows refers to it, unless it is one item of a list.
-            self.ended = not _LIST_ITEM.match(sentence)
+            # What follows refers to it, unless it is one item of a list or of a text to write.
+            self.ended = not self._is_writing and not _LIST_ITEM.match(sentence)
         elif words or self._shown:
             yield self._show(sentence)
 
@@ -157,6 +163,8 @@ class SentenceChecker:
         if item := _LIST_ITEM.match(sentence):
             self._items += 1
             sentence = f"{item[1]}{self._items}{sentence[item.end(2) :]}"
+        elif sentence.strip() and self.shown.endswith("\n"):
+            self._items = 0
         self._shown.append(sentence)
         return sentence
 

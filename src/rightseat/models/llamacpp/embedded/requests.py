@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from msgspec.structs import replace
@@ -17,6 +19,8 @@ from rightseat.types.model import Prompt, ToolSpec
 from rightseat.types.text import decode_or_none
 
 CONTEXT_HEAD = "Context from the application:"
+# Begin of the note of guardrails that fence the results of tools.
+FENCE_NOTE = "Between <untrusted ID>"
 CANNOT_DO: dict[Language, str] = {
     "en": "I can't do that here: nothing that is set up on this server does it. Ask me “What can you do?” to see "
     "what I can do.",
@@ -59,7 +63,6 @@ _SLANG_WORDS = {
     "r": "are",
 }
 _SLANG = re.compile(rf"\b(?:{'|'.join(_SLANG_WORDS)})\b", re.IGNORECASE)
-_SAYS_WHO = re.compile(r"\byou are\b|\byour name\b|\bact as\b|你是|您是|扮演", re.IGNORECASE)
 _GENERIC = re.compile(
     r"^\W*you are (?:a |an )?(?:very )?(?:helpful|friendly|useful)?,? ?(?:ai )?assistant\W*$", re.IGNORECASE
 )
@@ -89,9 +92,10 @@ def find_context(systems: Iterable[str]) -> str:
     return "\n".join(found).strip()
 
 
-def says_who(system: str) -> bool:
-    """Tell whether a system message gives the assistant a role of its own."""
-    return bool(_SAYS_WHO.search(system)) and not _GENERIC.fullmatch(system.strip())
+def has_own_voice(systems: Iterable[str]) -> bool:
+    """Tell whether a system message says how the assistant is to speak: any but the usual one and the context."""
+    texts = (system.partition(CONTEXT_HEAD)[0].strip() for system in systems)
+    return any(text and not _GENERIC.fullmatch(text) and not text.startswith(FENCE_NOTE) for text in texts)
 
 
 def with_final_mark(prompt: Prompt) -> Prompt:
@@ -159,13 +163,14 @@ def _canonical(arguments: str) -> str:
 
 def find_ungrounded_argument(chunks: Iterable[ModelChunk], prompt: Prompt, tools: tuple[ToolSpec, ...]) -> str | None:
     """Return a required number of a call that the conversation does not hold, by its description or name."""
-    text = "\n".join(message.text for message in prompt.messages).lower()
+    text = unicodedata.normalize("NFKC", "\n".join(message.text for message in prompt.messages)).lower()
     specs = {tool.name: tool.parameters for tool in tools}
     for name, arguments in read_calls(chunks):
         schema = specs.get(name, {})
         properties: dict[str, Any] = schema.get("properties") or {}
         values = decode_or_none(arguments)
-        for key in schema.get("required") or ():
+        required = schema.get("required")
+        for key in required if isinstance(required, list) else ():
             value = values.get(key) if isinstance(values, dict) else None
             if isinstance(value, int | float) and not isinstance(value, bool) and not _holds_number(text, value, key):
                 described = properties.get(key)
@@ -176,15 +181,18 @@ def find_ungrounded_argument(chunks: Iterable[ModelChunk], prompt: Prompt, tools
 
 def _holds_number(text: str, value: float, key: str) -> bool:
     """Tell whether the text has the number, in digits or words. A word of time holds any number of a time."""
-    digits = f"{abs(value):g}"
-    numbers = {number.replace(",", "").rstrip(".") for number in re.findall(r"\d[\d,]*(?:\.\d+)?", text)}
+    try:
+        number = abs(Decimal(str(value)))
+        known = {Decimal(digits.replace(",", "")) for digits in re.findall(r"\d[\d,]{0,30}(?:\.\d{1,20})?", text)}
+    except InvalidOperation:
+        return True
     words = [*re.findall(r"[a-z]+", text), *(char for char in text if char > "\u2e7f")]
     return (
-        digits in numbers
-        or any(number.lstrip("0") == digits for number in numbers)
-        or any(_NUMBER_WORDS.get(word) == digits for word in words)
+        number in known
+        or ("%" in text and number * 100 in known)
+        or any(_NUMBER_WORDS.get(word) == str(value) for word in words)
         or (value == 1 and _ONE_ZH.search(text) is not None)
-        or (abs(value) > 10 and _COMPOSED.search(text) is not None)
+        or (number > 10 and _COMPOSED.search(text) is not None)
         or (_TIME_KEY.search(key.lower()) is not None and _TIME_WORDS.search(text) is not None)
     )
 

@@ -22,6 +22,7 @@ _FAILURE = re.compile(
 _CANCELLED_CODES = ("denied", "cancelled")
 _WORD = re.compile(r"[a-z0-9]{2,}|\d|[\u4e00-\u9fff]")
 _SHORT_RESULT = 120
+_FENCE = re.compile(r"<untrusted (\w+)>\n([\s\S]*)\n</untrusted \1>")
 _PLAIN_SUCCESS = ("ok", "okay", "done", "success", "true", "yes", "null", "none", "0", "1")
 _MAX_LINES = 12
 _MAX_CHARS = 1500
@@ -41,8 +42,14 @@ def list_results(messages: Iterable[Message]) -> list[str]:
         if message.role == "user":
             results = []
         elif message.role == "tool":
-            results.append(message.text)
+            results.append(remove_fence(message.text))
     return results
+
+
+def remove_fence(result: str) -> str:
+    """Return the result without the tags of guardrails around it."""
+    match = _FENCE.fullmatch(result)
+    return match[2] if match else result
 
 
 def find_problem(answer: str, results: list[str], sources: Iterable[str]) -> str | None:

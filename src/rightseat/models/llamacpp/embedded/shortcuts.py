@@ -28,6 +28,8 @@ class Shortcut(Struct, frozen=True):
 
     tool: str
     match: Match
+    parameters: frozenset[str]
+    """Names of the tool's parameters: another tool of the same name is left alone."""
     describe: Describe | None = None
     related: re.Pattern[str] = NEVER
     """Questions for which the weights are shown the tool."""
@@ -42,14 +44,21 @@ class ShortcutMatch(Struct, frozen=True):
     arguments: dict[str, Any]
 
 
-def find_shortcut(
-    shortcuts: Mapping[str, Shortcut], tools: tuple[ToolSpec, ...], question: str, context: str
-) -> ShortcutMatch | None:
-    """Return the first shortcut of an offered tool that matches the question, alone or after the context."""
-    offered = [shortcuts[tool.name] for tool in tools if tool.name in shortcuts]
+def select_shortcuts(shortcuts: Mapping[str, Shortcut], tools: tuple[ToolSpec, ...]) -> dict[str, Shortcut]:
+    """Return the shortcuts of the tools that are offered, by name."""
+    return {
+        tool.name: shortcut
+        for tool in tools
+        if (shortcut := shortcuts.get(tool.name)) is not None
+        and shortcut.parameters == frozenset(tool.parameters.get("properties") or ())
+    }
+
+
+def find_shortcut(shortcuts: Mapping[str, Shortcut], question: str, context: str) -> ShortcutMatch | None:
+    """Return the first shortcut that matches the question, alone or after the context."""
     texts = (question, f"{context}\n\n{question}") if context else (question,)
     for text in texts:
-        for shortcut in offered:
+        for shortcut in shortcuts.values():
             arguments = shortcut.match(text)
             if arguments is not None:
                 return ShortcutMatch(shortcut, arguments)
@@ -87,6 +96,8 @@ def _match_table_question(question: str) -> dict[str, Any] | None:
 def _describe_result(question: str, arguments: dict[str, Any], result: str, language: Language) -> str | None:
     from rightseat.tools.builtin.describe import describe_result
 
+    if not all(isinstance(value, str) for value in arguments.values()):
+        return None
     return describe_result(question, arguments, result, language) or None
 
 
@@ -94,6 +105,7 @@ BUILTIN_SHORTCUTS = (
     Shortcut(
         "calculate",
         _match_calculation,
+        frozenset(["expression"]),
         _describe_result,
         summaries={
             "en": "Calculate: sums, percentages, units, days between dates, the time in a city.",
@@ -103,6 +115,7 @@ BUILTIN_SHORTCUTS = (
     Shortcut(
         "table_query",
         _match_table_question,
+        frozenset(["table", "sql"]),
         _describe_result,
         summaries={
             "en": "Answer questions about a table that you paste: the largest, the total, a difference.",

@@ -28,6 +28,11 @@ def find(question: str, *, own: bool = False) -> str | None:
         ("谢谢你", "不客气"),
         ("再见", "再见"),
         ("who are you?", "SmolLM2"),
+        ("What is your name?", "SmolLM2"),
+        ("who made you?", "SmolLM2"),
+        ("你是chatgpt吗", "SmolLM2"),
+        ("你会说中文吗", "中文"),
+        ("hey, how's your day going?", "fine"),
         ("Are you ChatGPT?", "SmolLM2"),
         ("Which model are you?", "SmolLM2"),
         ("你是谁？", "SmolLM2"),
@@ -62,6 +67,20 @@ def test_questions_about_the_assistant(question: str, expected: str) -> None:
         "模型飞机怎么做？",
         "How do I boil an egg?",
         "help me write a letter",
+        "What are your opening hours?",
+        "What things are there to do in Paris?",
+        "How do you help a choking person?",
+        "List the tools a carpenter uses",
+        "what can I do in Rome this weekend?",
+        "How do I write a function in Python?",
+        "How can I use Python to read a file?",
+        "What is a REST API?",
+        "Where is data stored in a computer?",
+        "Is it free to park there?",
+        "Where can I find a guide to Paris?",
+        "what are you waiting for?",
+        "你是不是中国人",
+        "可以用数学模型解释吗",
     ],
 )
 def test_other_questions(question: str) -> None:
@@ -70,11 +89,15 @@ def test_other_questions(question: str) -> None:
 
 def test_an_application_with_a_voice_of_its_own_is_not_introduced() -> None:
     assert find("who are you?", own=True) is None
-    assert find("hi", own=True) is not None
+    assert find("hi", own=True) is None
+
+
+def test_a_reply_to_a_question_is_no_small_talk() -> None:
+    assert find_help_answer("ok", "en", (), {}, has_own_voice=False, is_reply=True) is None
 
 
 def test_pages_that_are_named_exist() -> None:
-    text = "\n".join(answer for topic in SETUP_TOPICS for answer in topic.answers.values())
+    text = "\n".join(answer for topic in SETUP_TOPICS for answer in (topic.en, topic.zh))
     pages = set(re.findall(r"docs/[a-z-]+\.md", text))
     assert pages
     assert all((ROOT / page).is_file() for page in pages)

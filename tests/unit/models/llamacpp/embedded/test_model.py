@@ -71,7 +71,7 @@ def make_result_prompt(result: str, question: str = "What about A7?", tool: str 
         Message("assistant", calls=(call,)),
         text_message("tool", result, call_id="1"),
     )
-    return Prompt(messages=messages, tools=(ToolSpec(tool, "Find an order.", {"type": "object"}),))
+    return Prompt(messages=messages, tools=(ToolSpec(tool, "Find an order.", {"properties": {"number": {}}}),))
 
 
 def join_text(chunks: list[ModelChunk]) -> str:
@@ -201,13 +201,19 @@ async def test_negative_numbers_and_words_of_time() -> None:
 
 
 async def test_short_forms_of_chats_are_known() -> None:
-    spec = ToolSpec("calculate", "", {"type": "object"})
+    spec = ToolSpec("calculate", "", {"properties": {"expression": {}}})
     calls = list_calls(await ask(FakeWeights(), make_prompt("wats 15% of 240?", tools=(spec,))))
     assert [name for name, _ in calls] == ["calculate"]
 
 
 async def test_a_value_that_a_related_question_lacks_is_asked_for() -> None:
-    shortcut = Shortcut("book", match_hour, related=re.compile("book"), missing={"en": "For how many?", "zh": "几位？"})
+    shortcut = Shortcut(
+        "book",
+        match_hour,
+        frozenset(["people"]),
+        related=re.compile("book"),
+        missing={"en": "For how many?", "zh": "几位？"},
+    )
     chunks = await ask(FakeWeights(["What is the people?"]), make_prompt("book a table", tools=(BOOK,)), shortcut)
     assert join_text(chunks) == "For how many?"
 
@@ -233,9 +239,11 @@ def describe_hour(question: str, arguments: dict[str, Any], result: str, languag
 
 
 async def test_a_shortcut_calls_its_tool_and_describes_the_result() -> None:
-    shortcut = Shortcut("find", match_hour, describe_hour)
+    shortcut = Shortcut("find", match_hour, frozenset(["number"]), describe_hour)
     weights = FakeWeights()
-    prompt = Prompt(messages=(text_message("user", "hour?"),), tools=(ToolSpec("find", "", {"type": "object"}),))
+    prompt = Prompt(
+        messages=(text_message("user", "hour?"),), tools=(ToolSpec("find", "", {"properties": {"number": {}}}),)
+    )
     assert list_calls(await ask(weights, prompt, shortcut)) == [("find", {})]
     text = join_text(await ask(weights, make_result_prompt("12", "hour?"), shortcut))
     assert text == "hour? {'number': 'A7'} 12 en"
@@ -244,7 +252,7 @@ async def test_a_shortcut_calls_its_tool_and_describes_the_result() -> None:
 
 async def test_the_weights_see_a_shortcuts_tool_only_for_related_questions() -> None:
     weights = FakeWeights(["It is noon."])
-    shortcut = Shortcut("clock", match_hour, related=re.compile("time"))
+    shortcut = Shortcut("clock", match_hour, frozenset(), related=re.compile("time"))
     await ask(weights, make_prompt("Is it summer time?", tools=(CLOCK,)), shortcut)
     assert [tool.name for tool in weights.prompts[0][0].tools] == ["clock"]
     weights = FakeWeights(["I have no tool."], ["Cats purr."])
@@ -255,7 +263,7 @@ async def test_the_weights_see_a_shortcuts_tool_only_for_related_questions() -> 
 async def test_a_table_in_the_context_is_computed_by_table_query() -> None:
     table = "| fruit | price |\n|---|---|\n| apple | 3 |\n| pear | 5 |"
     system = text_message("system", f"Context from the application:\n- Prices: \n{table}")
-    spec = ToolSpec("table_query", "", {"type": "object"})
+    spec = ToolSpec("table_query", "", {"properties": {"table": {}, "sql": {}}})
     prompt = Prompt(messages=(system, text_message("user", "Which fruit has the highest price?")), tools=(spec,))
     ((name, arguments),) = list_calls(await ask(FakeWeights(), prompt))
     assert name == "table_query"
@@ -288,7 +296,7 @@ async def test_a_limit_of_the_client_is_told() -> None:
             yield UsageChunk(ANSWERED)
             yield FinishChunk("stop" if uses_adapter else "length")
 
-    chunks = await ask(Limited(), make_prompt("Tell me more", settings=SamplingSettings(max_tokens=30)))
+    chunks = await ask(Limited(), make_prompt("Tell me more", settings=SamplingSettings(max_tokens=90)))
     assert join_text(chunks) == "One sentence. Half a"
     assert_finished(chunks, "length")
     chunks = await ask(Limited(), make_prompt("Tell me more"))
