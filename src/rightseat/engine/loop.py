@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncIterator, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import msgspec
@@ -96,7 +96,7 @@ class Assistant:
         return self.toolset.suggestions if self.toolset else ()
 
     @property
-    def server_tools(self) -> Container[str]:
+    def server_tools(self) -> ServerToolNames:
         """Names of all server tools, selected for a turn or not."""
         return ServerToolNames(frozenset(tool.name for tool in self.tools), self.toolset or ())
 
@@ -106,8 +106,14 @@ class ServerToolNames:
     assistant_tools: Container[str]
     toolset: Container[str]
 
+    client_tools: Container[str] = ()
+    """Names that a turn's client uses for its own tools."""
+
     def __contains__(self, name: object) -> bool:
-        return name in self.assistant_tools or name in self.toolset
+        return (name in self.assistant_tools or name in self.toolset) and name not in self.client_tools
+
+    def without(self, client_tools: Container[str]) -> ServerToolNames:
+        return replace(self, client_tools=client_tools)
 
 
 @dataclass(slots=True)
@@ -219,8 +225,10 @@ class Engine:
         }
         if self.assistant.toolset is not None and turn.raw is None:
             await self.assistant.toolset.add_tools(tools, turn, turn_messages)
+        # A server tool that is not offered in this turn does not take its name from the client.
+        toolset: Container[str] = self.assistant.toolset or ()
         for spec in turn.tools:
-            if spec.name not in self.server_tools:
+            if spec.name not in toolset:
                 tools.setdefault(spec.name, make_client_tool(spec))
         return tools
 
@@ -354,7 +362,8 @@ class Engine:
         if not self.can_ask or not call_ids:
             return list(state.history)
         stored_results = await self.store.get_results(state.turn.owner, call_ids)
-        return use_stored_results(state.history, self.server_tools, stored_results)
+        client_tools = frozenset(name for name, tool in state.tools.items() if tool.runs_on_client)
+        return use_stored_results(state.history, self.server_tools.without(client_tools), stored_results)
 
 
 def prompt_budget(context: int | None, turn: Turn) -> int | None:

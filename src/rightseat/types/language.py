@@ -13,17 +13,18 @@ LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _WORD = re.compile(r"[^\W\d_\u3400-\u4dbf\u4e00-\u9fff]+")
+_COLON = re.compile(r"：|:\s")
 _KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
 
 
 def detect_language(text: str) -> Language:
-    """Return "zh" for a text that begins in Chinese or is mostly Chinese, else "en"."""
-    han = _HAN.search(text)
-    if han is None or _KANA_OR_HANGUL.search(text):
+    """Return "zh" for a text that is mostly Chinese or asks in Chinese, else "en". Two Chinese characters count as a
+    word; what stands behind a colon is often quoted, so the text before it decides if it has words."""
+    if _KANA_OR_HANGUL.search(text):
         return "en"
-    word = _WORD.search(text)
-    begins_in_chinese = word is None or han.start() < word.start()
-    return "zh" if begins_in_chinese or len(_HAN.findall(text)) > len(_WORD.findall(text)) else "en"
+    before_colon = _COLON.split(text, maxsplit=1)[0]
+    asked = before_colon if _HAN.search(before_colon) or _WORD.search(before_colon) else text
+    return "zh" if len(_HAN.findall(asked)) > 2 * len(_WORD.findall(asked)) else "en"
 
 
 def find_language(messages: Iterable[Message], default: Language = "en") -> Language:

@@ -107,15 +107,16 @@ def _attach_plugins(
 
 def _make_demo_assistant(assistant: Assistant, description: str) -> Assistant:
     """Return the default assistant with the demo tools and the built-in ones."""
-    from rightseat.models.llamacpp.embedded.model import EmbeddedModel
-    from rightseat.wiring.demo.shortcuts import SHORTCUTS
-
     # A client with tools of its own chooses what there is.
     builtin = (
         replace(tool, is_offered=lambda turn: not turn.tools) for name in BUILTIN_TOOLS for tool in _load_tools(name)
     )
-    if isinstance(assistant.model, EmbeddedModel):
-        assistant.model.add_shortcuts(SHORTCUTS)
+    if assistant.model.weights is not None:
+        from rightseat.models.llamacpp.embedded.model import EmbeddedModel
+        from rightseat.wiring.demo.shortcuts import SHORTCUTS
+
+        if isinstance(assistant.model, EmbeddedModel):
+            assistant.model.add_shortcuts(SHORTCUTS)
     return replace(assistant, tools=(*TOOLS, *builtin), description=description)
 
 

@@ -1,12 +1,13 @@
 """Sentences of the server: each in every language, with the same values, and each one used."""
 
+import re
 import string
 from pathlib import Path
 
 import pytest
 
 import rightseat
-from rightseat.types.language import LANGUAGES, detect_language
+from rightseat.types.language import LANGUAGES
 from rightseat.types.sentences import SENTENCES, get_sentence
 
 PACKAGE = Path(rightseat.__file__).parent
@@ -24,7 +25,7 @@ def test_a_sentence_is_there_in_every_language_with_the_same_values(key: str) ->
     if key != "openbb_reading_file":
         assert all(list_values(text) == names for text in SENTENCES[key].values())
     filled = get_sentence(key, "zh", **dict.fromkeys(names, "1"))
-    assert "problem" in names or detect_language(filled) == "zh"
+    assert "problem" in names or re.search(r"[\u4e00-\u9fff]", filled)
 
 
 @pytest.mark.demand("language.sentences_in_persons_language")

@@ -9,7 +9,6 @@ from typing import Any
 from rightseat.models.llamacpp.embedded.shortcuts import Shortcut
 from rightseat.types.language import Language
 from rightseat.wiring.demo import BOOKING_TOOL, CLOCK_TOOL, DESCRIPTIONS, SALES_TOOL
-from rightseat.wiring.demo.recognize import match_booking, match_clock, match_sales_chart
 
 # Questions that the rules may have missed: then the weights see the tool.
 _ABOUT_TIME = re.compile(
@@ -34,6 +33,21 @@ _OTHER_TASK = re.compile(
 MAX_SALES_QUESTION = 100
 
 
+# The recognizers are imported with the first question: start-up does not pay for their rules.
+
+
+def match_clock(question: str) -> dict[str, Any] | None:
+    from rightseat.wiring.demo import recognize
+
+    return recognize.match_clock(question)
+
+
+def match_booking(question: str) -> dict[str, Any] | None:
+    from rightseat.wiring.demo import recognize
+
+    return recognize.match_booking(question)
+
+
 def match_sales(question: str) -> dict[str, Any] | None:
     """Return the arguments of demo_sales for a question about sales: the demo has no others."""
     is_loose = (
@@ -42,7 +56,11 @@ def match_sales(question: str) -> dict[str, Any] | None:
         and _SALES_VIEW.search(question)
         and not _OTHER_TASK.search(question)
     )
-    return {} if is_loose else match_sales_chart(question)
+    if is_loose:
+        return {}
+    from rightseat.wiring.demo import recognize
+
+    return recognize.match_sales_chart(question)
 
 
 def describe_time(_question: str, _arguments: dict[str, Any], result: str, language: Language) -> str | None:
