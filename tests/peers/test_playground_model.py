@@ -10,7 +10,7 @@ from rightseat.models.llamacpp.curated import suggest_model
 from rightseat.models.llamacpp.machine import get_machine
 from tests.kit.server import RightseatProcess
 from tests.peers.browser import BrowserTab, Chromium
-from tests.peers.playground import open_playground
+from tests.peers.playground import open_playground, send_message
 from tests.peers.prerequisites import require_assets
 
 pytestmark = [pytest.mark.model, pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="module")]
@@ -78,7 +78,8 @@ async def test_an_approval(tab: BrowserTab) -> None:
 
 @pytest.mark.demand("playground.inspector_exact_prompt_grammar")
 async def test_the_exact_prompt_and_grammar_are_shown(tab: BrowserTab) -> None:
-    await tab.click(".chip.large >> nth=0")
+    # Rules answer the examples; this one is for the weights, with the tool.
+    await send_message(tab, "Please book a restaurant for my whole family")
     await tab.wait_visible(f"{ANSWER}[aria-busy=false]")
     await tab.click("button:text-is('Inspector')")
     await tab.click("[role=tab] >> text=Prompt")

@@ -2,7 +2,7 @@
 
 A sentence that repeats an earlier one ends the answer. A sentence with a number is left out if the weights were
 not sure of its digits: measured over 26 questions, right numbers had a probability above 0.7, invented ones below
-0.45 (evals/plain_chat.md).
+0.45 (docs/embedded-model.md).
 """
 
 from __future__ import annotations
