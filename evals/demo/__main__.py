@@ -1,4 +1,4 @@
-"""`make eval`: how many of fifty wordings make the demo do what it is there to show."""
+"""`make eval`: how many of sixty wordings make the demo do what it is there to show."""
 
 import asyncio
 import sys

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from evals.demo.wordings import BOOKING, CLOCK, FLOW
+from evals.demo.wordings import BOOKING, CHART, CLOCK, FLOW
 from rightseat.models.llamacpp import weights
 from tests.kit.client import RawHttpClient
 from tests.kit.server import RightseatProcess
@@ -79,4 +79,5 @@ CASES = {
     "a tool call": [DemoCase(wording, tells_the_time) for wording in CLOCK],
     "an approval": [DemoCase(wording, make_booking_check(people)) for wording, people in BOOKING],
     "a flow with a chart": [DemoCase(wording, draws_chart, "demo.sales") for wording in FLOW],
+    "the flow as a tool": [DemoCase(wording, draws_chart) for wording in CHART],
 }

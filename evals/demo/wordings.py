@@ -1,4 +1,4 @@
-"""Fifty ways to ask the demo for what it has.
+"""Sixty ways to ask the demo for what it has.
 
 The adapter was taught to call clocks and to book tables, by words like these; the flow takes any words.
 """
@@ -59,4 +59,17 @@ FLOW = (
     "显示今年的销售额。",
     "今年卖得怎么样？",
     "画一张销售图。",
+)
+# The same flow, asked of the default assistant.
+CHART = (
+    "Show me a chart of the sales",
+    "Draw a chart of this year's sales.",
+    "Can you plot our sales by month?",
+    "sales chart please",
+    "I'd like to see the monthly sales as a bar chart.",
+    "graph the sales of this year",
+    "Visualize the sales per month",
+    "给我看今年的销售图表",
+    "画一张销售额的柱状图",
+    "请用图表显示每个月的销售额",
 )

@@ -1,4 +1,4 @@
-"""What the demo shows, by the embedded model: a call, an approval, a chart. `make eval` has fifty ways."""
+"""What the demo shows, by the embedded model: a call, an approval, a chart. `make eval` has sixty ways."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from evals.demo.cases import CASES, draws_chart, make_booking_check, run_case, serve_demo, tells_the_time
 
 
-@pytest.mark.demand("adapter.demo_serve_works_adapter")
+@pytest.mark.demand("adapter.demo_serve_works_adapter", "demo.sales_chart_of_the_default")
 @pytest.mark.long
 @pytest.mark.model
 @pytest.mark.timeout(900)
@@ -50,8 +50,8 @@ def test_a_flow_without_a_chart_is_seen() -> None:
 
 
 @pytest.mark.demand("adapter.demo_serve_works_adapter")
-def test_there_are_fifty_wordings_in_both_languages() -> None:
+def test_there_are_sixty_wordings_in_both_languages() -> None:
     counts = {name: len({wish.wording for wish in wishes}) for name, wishes in CASES.items()}
-    assert counts == {"a tool call": 20, "an approval": 20, "a flow with a chart": 10}
+    assert counts == {"a tool call": 20, "an approval": 20, "a flow with a chart": 10, "the flow as a tool": 10}
     for wishes in CASES.values():
         assert {wish.wording.isascii() for wish in wishes} == {True, False}
