@@ -1,8 +1,19 @@
 """Questions for the demo tools, recognized by rules: wordings that are meant, and wordings that only look so."""
 
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from rightseat.wiring.demo.recognize import match_booking, match_clock, match_sales_chart
+from rightseat.wiring.demo.recognize import (
+    consists_of,
+    match_booking,
+    match_clock,
+    match_sales_chart,
+    normalize_question,
+)
 
 CLOCK = (
     "What time is it?",
@@ -334,3 +345,38 @@ def test_a_hostile_text_is_read_at_once(text: str) -> None:
     for match in (match_clock, match_booking, match_sales_chart):
         assert match(text) is None
         assert match(text * 100_000) is None
+
+
+@pytest.mark.parametrize("match", [match_clock, match_booking, match_sales_chart])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "销售" + "看看" * 18 + "啊",
+        "画" + "一个" * 30 + "销售图x",
+        "table" + " for 5" * 19,
+        "table for me" + " and me" * 15 + " x",
+        "谢谢" * 55 + "x",
+    ],
+)
+def test_a_question_of_repeated_words_takes_little_work(
+    match: Callable[[str], dict[str, Any] | None], question: str
+) -> None:
+    start = time.process_time()
+    match(question)
+    assert time.process_time() - start < 1
+
+
+def test_every_division_into_known_parts_counts() -> None:
+    assert consists_of("abcab", ("ab", "abc"))
+    assert consists_of("aab", ("aa", "a", "ab"))
+    assert not consists_of("abcd", ("ab", "abc", "cda"))
+    assert not consists_of("", ("ab",))
+    assert not consists_of("ab" * 40 + "x", ("a", "b", "ab", "ba"))
+
+
+def test_a_long_question_is_not_normalized(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(form: str, text: str) -> str:
+        raise AssertionError(form)
+
+    monkeypatch.setattr("rightseat.wiring.demo.recognize.unicodedata", SimpleNamespace(normalize=refuse))
+    assert normalize_question("ﷺ" * 20_000) == ""
