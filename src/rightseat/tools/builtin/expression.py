@@ -132,12 +132,12 @@ def compute(text: str, clock: Clock = utc_now) -> Value:
     with localcontext(Context(prec=PRECISION, Emax=9999, Emin=-9999, traps=traps)) as context:
         try:
             value = to_value(ExpressionParser(tokens, clock).parse())
+            if isinstance(value, Decimal):
+                return +value if not context.flags[Inexact] else round_inexact(value)
         except (DivisionByZero, ZeroDivisionError):
             raise UndefinedResult("Division by zero.") from None
         except (DecimalException, OverflowError):
             raise UndefinedResult("The result is too large or not a real number.") from None
-        if isinstance(value, Decimal):
-            return +value if not context.flags[Inexact] else round_inexact(value)
         return value
 
 

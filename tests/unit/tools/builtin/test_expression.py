@@ -189,3 +189,9 @@ PIECES = st.one_of(
 def test_calculate_raises_nothing_but_its_own_error(expression: str) -> None:
     with contextlib.suppress(CalculationError):
         assert len(evaluate_expression(expression, fixed_clock)) < 2 * MAX_LENGTH
+
+
+@pytest.mark.parametrize("text", ["1e99999", "-1e99999", "cosh(1e9999)", "1e9999 * 10", "sum(1e99999, 1)"])
+def test_a_number_out_of_range_is_an_error(text: str) -> None:
+    with pytest.raises(CalculationError, match="too large"):
+        compute(text)
