@@ -32,7 +32,9 @@ _ASKS = (
 _ASK = re.compile(rf"^{_ASKS}(?: be)?\s+(?:the (?:result|answer|value|total|outcome)(?: of| to| for)\s+)?(?:the\s+)?")
 _EQUALS = re.compile(r"\s*(?:=|equals?|equal to|make|makes|come to|comes to|be|give|gives)\s*(?:what|how much)?\s*$")
 _N = r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
-_LIST = rf"{_N}%?(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s+){_N}%?)+"
+# Atomic, because a comma may divide a number or a list: the number takes every comma that it can.
+_ITEM = r"(?>-?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?%?)"
+_LIST = rf"{_ITEM}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s+){_ITEM})+"
 # Pairs that people write for something else than a division.
 _NAMES = frozenset(("9/11", "7/11", "24/7", "50/50", "20/20", "4x4", "360/365"))
 _CURRENCY_WORDS = re.compile(r"(?<=\d)\s*(?:dollars?|euros?|bucks|usd|eur|gbp|quid|yuan|rmb|cents)\b")
@@ -76,7 +78,10 @@ _OPERATION = re.compile(r"[+*/^√×÷!]|[\d)%]\s*[-−–]\s*[\d(]|%\s*(?:of|of
 
 def match_calculation(question: str) -> dict[str, str] | None:
     """Return the arguments for `calculate` if the whole question is a calculation; else None."""
-    text = unicodedata.normalize("NFKC", question.translate(SPELLINGS)).strip()
+    text = question.strip()
+    if len(text) > MAX_QUESTION:
+        return None
+    text = unicodedata.normalize("NFKC", text.translate(SPELLINGS)).strip()
     if not text or len(text) > MAX_QUESTION or "\n" in text:
         return None
     if _HAN.search(text):
@@ -213,7 +218,7 @@ def match_phrases(core: str) -> str | None:
             return drop_separators(match.expand(expression) if isinstance(expression, str) else expression(match))
     if match := _LIST_PHRASE.fullmatch(core) or _ADD_UP.fullmatch(core):
         name = _LIST_FUNCTIONS[match[1]] if match.re is _LIST_PHRASE else "sum"
-        numbers = re.findall(rf"{_N}%?", match[match.lastindex or 1])
+        numbers = re.findall(_ITEM, match[match.lastindex or 1])
         return f"{name}({', '.join(number.replace(',', '') for number in numbers)})"
     return None
 

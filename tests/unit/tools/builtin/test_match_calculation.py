@@ -1,6 +1,8 @@
 """Questions that are calculations, in many wordings, and questions that are none."""
 
+import time
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 
@@ -126,3 +128,41 @@ def test_a_failed_call_is_told() -> None:
     failed = '{"error":{"code":"invalid_expression","message":"Division by zero."}}'
     assert describe_result("5/0", {"expression": "5/0"}, failed, "en") == "That cannot be computed: Division by zero."
     assert describe_result("5/0", {"expression": "5/0"}, failed, "zh") == "无法计算：Division by zero."
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "sum of " + ",".join(["111"] * 26) + " x",
+        "average 5% " + "1,000,000 " * 13 + "x",
+        "add up " + ",".join(["111"] * 26) + " x",
+        "add " + "1 and " * 20 + "x",
+    ],
+)
+def test_a_list_of_numbers_takes_little_work(question: str) -> None:
+    start = time.process_time()
+    assert match_calculation(question) is None
+    assert time.process_time() - start < 1
+
+
+@pytest.mark.parametrize(
+    ("question", "expression"),
+    [
+        ("sum of 1,200 and 3,400", "sum(1200, 3400)"),
+        ("sum of 1,200, 5 and 7%", "sum(1200, 5, 7%)"),
+        ("add up 1,2,3", "sum(1, 2, 3)"),
+        ("average of 12,345,6789", "avg(12345, 6789)"),
+        # One number or three: not certain.
+        ("sum of 100,200,300", None),
+    ],
+)
+def test_a_comma_divides_a_number_or_a_list(question: str, expression: str | None) -> None:
+    assert match_calculation(question) == (expression and {"expression": expression})
+
+
+def test_a_long_question_is_not_normalized(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(form: str, text: str) -> str:
+        raise AssertionError(form)
+
+    monkeypatch.setattr("rightseat.tools.builtin.match_calculation.unicodedata", SimpleNamespace(normalize=refuse))
+    assert match_calculation("ﷺ" * 20_000) is None
