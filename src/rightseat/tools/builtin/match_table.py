@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from rightseat.tools.builtin.dates import MONTHS
 from rightseat.tools.builtin.numerals import CHINESE_DIGITS
-from rightseat.tools.builtin.table_text import TextTable, TypedColumn, find_table, infer_columns
+from rightseat.tools.builtin.table_text import TableUnreadable, TextTable, TypedColumn, find_table, infer_columns
 from rightseat.tools.builtin.table_words import (
     ASKS_PERSON,
     GENERIC_NAMES,
@@ -38,6 +38,9 @@ MAX_ASK = 240
 MAX_ROWS = 500
 # Recognizers run in the event loop: a longer table is left to the model.
 MAX_MESSAGE = 20_000
+MAX_CELLS = 2000
+MAX_MENTIONS = 50
+_FENCE = re.compile(r"^[^\S\n]*+```.*$", re.MULTILINE)
 _SENTENCE = re.compile(r"[^.!?。？！\n]*(?:\.(?=\d)[^.!?。？！\n]*)*[.!?。？！\n]?")
 _TOP = re.compile(
     r"\btop (\d+|two|three|five|ten)\b|\b(two|three|four|five|\d+) (?:\w+ )?(?=\w*est\b|best|most|least)|前(\d+|"
@@ -73,15 +76,18 @@ class TableQuestion(Struct, frozen=True):
 
 def match_table_question(question: str) -> dict[str, str] | None:
     """Return the arguments for `table_query` if the message is a table and a question that it answers; else None."""
-    table = find_table(question) if len(question) <= MAX_MESSAGE else None
-    if table is None or not 1 <= len(table.rows) <= MAX_ROWS:
+    try:
+        table = find_table(question) if len(question) <= MAX_MESSAGE else None
+    except TableUnreadable:
+        return None
+    if table is None or not 1 <= len(table.rows) <= MAX_ROWS or len(table.rows) * len(table.columns) > MAX_CELLS:
         return None
     table = drop_totals(table)
     ask = find_ask(table.rest)
     if not ask or UNSURE.search(ask):
         return None
     parsed = parse_question(ask, infer_columns(table))
-    if asks_for_another_kind(parsed):
+    if len(parsed.mentions) > MAX_MENTIONS or asks_for_another_kind(parsed):
         return None
     operation = find_operation(parsed)
     sql = QUERIES[operation](parsed) if operation else None
@@ -110,7 +116,7 @@ def drop_totals(table: TextTable) -> TextTable:
 
 def find_ask(rest: str) -> str:
     """Return the sentence that asks; empty if there is none or more than one."""
-    text = re.sub(r"^\s*```.*$", "", rest, flags=re.MULTILINE)
+    text = _FENCE.sub("", rest)
     sentences = [match.strip() for match in _SENTENCE.findall(text) if match.strip().strip(":：-` \t")]
     asking = [sentence for sentence in sentences if sentence[-1] in "?？"]
     chosen = asking or (sentences if len(sentences) == 1 else [])
@@ -133,11 +139,13 @@ def parse_question(ask: str, columns: list[TypedColumn]) -> TableQuestion:
             if at >= 0:
                 found.append((at, column, cell))
     # `apple pie` names one row, although there is a row `apple` too.
-    longest = [
-        one
-        for one in found
-        if not any(one[2].lower() in two[2].lower() and one is not two and one[2] != two[2] for two in found)
-    ]
+    longest = found
+    if len(found) <= MAX_MENTIONS:
+        longest = [
+            one
+            for one in found
+            if not any(one[2].lower() in two[2].lower() and one is not two and one[2] != two[2] for two in found)
+        ]
     mentions = [(column, cell) for _, column, cell in sorted(longest, key=lambda item: item[0])]
     return TableQuestion(ask, columns, label, find_value(ask, columns, label), mentions)
 

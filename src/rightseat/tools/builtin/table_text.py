@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -17,15 +18,17 @@ MAX_TEXT = 200_000
 MAX_CELLS = 50_000
 MAX_COLUMNS = 100
 MAX_CELL_LENGTH = 80
+MAX_NUMBER_LENGTH = 60
+MAX_PAIR_NAME = 51
+MAX_PAIR_VALUE = 30
 BLANK_CELLS = frozenset(("", "-", "--", "–", "—", "n/a", "na", "null", "none", "nan", "?"))
-_RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*")
+_RULE_CELL = re.compile(r":?-{2,}:?")
 _LINE_RULE = re.compile(r"[-=+_|:\s]{3,}")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
-_PAIR = re.compile(r"(?P<name>[^:：\d][^:：]{0,50}?)\s*[:：]\s*(?P<value>[^:：]{1,30})")
 _NUMBER = re.compile(
-    r"(?P<open>\()?(?P<sign>[-+−]?)\s*(?P<before>(?:US|HK|NT|R|A|C)?[$€£¥￥₹]|CHF|EUR|USD|GBP|RMB)?\s*(?P<sign2>[-−]?)"
+    r"(?P<open>\()?(?P<sign>[-+−]?)\s*+(?P<before>(?:US|HK|NT|R|A|C)?[$€£¥￥₹]|CHF|EUR|USD|GBP|RMB)?\s*+(?P<sign2>[-−]?)"
     r"(?P<digits>\d{1,3}(?:[,\u202f\u00a0 ']\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|"
-    r"\.\d+)\s*(?P<unit>[^\W\d_][^\d,;|]{0,11}|[%‰°€£¥$][CF]?)?"
+    r"\.\d+)\s*+(?P<unit>[^\W\d_][^\d,;|]{0,11}|[%‰°€£¥$][CF]?)?"
     r"(?P<close>\))?"
 )
 _DECIMAL_COMMA = re.compile(r"[-+−]?\d{1,3}(?:\.\d{3})+,\d+|[-+−]?\d+,\d{1,2}")
@@ -67,9 +70,13 @@ def read_table(text: str) -> TextTable:
     table = read_quoted(text) or find_table(text, whole=True)
     if table is None:
         raise TableUnreadable("There is no table in the text. Send Markdown, CSV, TSV or a JSON list of objects.")
-    if len(table.columns) > MAX_COLUMNS or len(table.columns) * len(table.rows) > MAX_CELLS:
-        raise TableUnreadable(f"The table has more than {MAX_COLUMNS} columns or {MAX_CELLS} cells. Send a part of it.")
     return table
+
+
+def check_size(columns: int, rows: int) -> None:
+    """Refuse a table that is too large, before its cells are made; raises TableUnreadable."""
+    if columns > MAX_COLUMNS or columns * rows > MAX_CELLS:
+        raise TableUnreadable(f"The table has more than {MAX_COLUMNS} columns or {MAX_CELLS} cells. Send a part of it.")
 
 
 def read_quoted(text: str) -> TextTable | None:
@@ -82,6 +89,7 @@ def read_quoted(text: str) -> TextTable | None:
         except csv.Error:
             continue
         if len(rows) > 1 and all(len(row) == len(rows[0]) > 1 for row in rows):
+            check_size(len(rows[0]), len(rows) - 1)
             body = tuple(tuple(cell.strip() for cell in row) for row in rows[1:])
             return TextTable(name_columns(rows[0]), body)
     return None
@@ -89,7 +97,7 @@ def read_quoted(text: str) -> TextTable | None:
 
 def find_table(text: str, *, whole: bool = False) -> TextTable | None:
     """Return the first table in a text; None if there is none. `whole`: the text is said to be a table, so less proof
-    is needed."""
+    is needed. Raises TableUnreadable if the table is too large, and if a row of a whole one is odd."""
     if len(text) > MAX_TEXT:
         return None
     if (table := find_json_rows(text)) is not None:
@@ -103,9 +111,15 @@ def find_table(text: str, *, whole: bool = False) -> TextTable | None:
 
 
 def split_pipes(line: str) -> list[str] | None:
-    if line.count("|") < 1 or (_RULE.fullmatch(line) and "-" in line):
+    if "|" not in line or is_rule(line):
         return None
     return [cell.strip().strip("*`").replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
+
+
+def is_rule(line: str) -> bool:
+    """Whether a line is the rule below the header of a Markdown table."""
+    cells = line.strip().removeprefix("|").removesuffix("|").split("|")
+    return all(_RULE_CELL.fullmatch(cell.strip()) for cell in cells)
 
 
 def split_tabs(line: str) -> list[str] | None:
@@ -135,8 +149,10 @@ def split_spaces(line: str) -> list[str] | None:
 
 
 def split_pair(line: str) -> list[str] | None:
-    match = _PAIR.fullmatch(_BULLET.sub("", line).strip())
-    return [match["name"].strip("* "), match["value"].strip("* ")] if match else None
+    parts = [part.strip() for part in re.split(r"[:：]", _BULLET.sub("", line), maxsplit=2)]
+    if len(parts) != 2 or not 0 < len(parts[0]) <= MAX_PAIR_NAME or not 0 < len(parts[1]) <= MAX_PAIR_VALUE:
+        return None
+    return None if parts[0][0].isdecimal() else [part.strip("* ") for part in parts]
 
 
 def find_block(
@@ -176,10 +192,12 @@ def iter_blocks(
         if rows and _LINE_RULE.fullmatch(line.strip()):
             continue
         cells = split(line)
-        if cells is not None and rows and len(cells) != len(rows[0]) and split is split_pipes:
+        if cells is not None and rows and len(cells) != len(rows[0]) <= MAX_COLUMNS and split is split_pipes:
             cells = (cells + [""] * len(rows[0]))[: len(rows[0])]
         if cells is not None and (not rows or len(cells) == len(rows[0])):
             start = start if rows else number
+            if rows:
+                check_size(len(rows[0]), len(rows))
             rows.append(cells)
             continue
         if len(rows) > 1:
@@ -199,15 +217,15 @@ def looks_like_table(header: Sequence[str], body: Sequence[Sequence[str]], is_pa
 
 def name_columns(header: Sequence[str]) -> tuple[str, ...]:
     """Return the names of columns: unnamed ones are numbered, and so are repeated ones."""
-    names: list[str] = []
+    names: dict[str, str] = {}
+    repeats: Counter[str] = Counter()
     for number, cell in enumerate(header, 1):
         name = base = " ".join(cell.split()) or f"column{number}"
-        repeat = 1
-        while name.lower() in map(str.lower, names):
-            repeat += 1
-            name = f"{base}_{repeat}"
-        names.append(name)
-    return tuple(names)
+        while name.lower() in names:
+            repeats[base.lower()] += 1
+            name = f"{base}_{repeats[base.lower()] + 1}"
+        names[name.lower()] = name
+    return tuple(names.values())
 
 
 def find_json_rows(text: str) -> TextTable | None:
@@ -217,16 +235,18 @@ def find_json_rows(text: str) -> TextTable | None:
         return None
     try:
         rows: Any = msgspec.json.decode(text[start : end + 1])
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
     if not isinstance(rows, list) or not rows:
         return None
     rest = f"{text[:start]}\n{text[end + 1 :]}".strip()
     if all(isinstance(row, dict) for row in rows):
         keys = list(dict.fromkeys(str(key) for row in rows for key in row))
+        check_size(len(keys), len(rows))
         cells = tuple(tuple(format_cell(row.get(key)) for key in keys) for row in rows)
         return TextTable(name_columns(keys), cells, rest) if keys else None
     if len(rows) > 1 and all(isinstance(row, list) and len(row) == len(rows[0]) > 1 for row in rows):
+        check_size(len(rows[0]), len(rows) - 1)
         body = tuple(tuple(map(format_cell, row)) for row in rows[1:])
         return TextTable(name_columns(list(map(format_cell, rows[0]))), body, rest)
     return None
@@ -240,7 +260,8 @@ def format_cell(value: Any) -> str:
 
 def read_number(cell: str) -> tuple[float | int, str] | None:
     """Return number and unit of a cell such as `1,200`, `$3.50`, `17%`, `21 °C`, `(40)`; None if it is none."""
-    match = _NUMBER.fullmatch(cell.strip())
+    cell = cell.strip()
+    match = _NUMBER.fullmatch(cell) if len(cell) <= MAX_NUMBER_LENGTH else None
     if match is None or (match["open"] is None) != (match["close"] is None):
         return None
     digits = re.sub(r"[,\u202f\u00a0 ']", "", match["digits"])
@@ -253,6 +274,7 @@ def read_number(cell: str) -> tuple[float | int, str] | None:
 
 def infer_column(name: str, cells: Sequence[str]) -> TypedColumn:
     """Return a column with its type: numbers if every cell is one in the same unit, dates if every cell is one."""
+    written = cells
     filled = [cell for cell in cells if cell.strip().lower() not in BLANK_CELLS]
     if filled and all(_DECIMAL_COMMA.fullmatch(cell.strip()) for cell in filled):
         cells = [cell.replace(".", "").replace(",", ".") for cell in cells]
@@ -270,12 +292,14 @@ def infer_column(name: str, cells: Sequence[str]) -> TypedColumn:
     if filled and days is not None:
         iso = dict(zip(filled, days, strict=True))
         return TypedColumn(name, "DATE", tuple(iso.get(cell) for cell in cells))
-    return TypedColumn(name, "TEXT", tuple(None if cell == "" else cell for cell in cells))
+    return TypedColumn(name, "TEXT", tuple(None if cell == "" else cell for cell in written))
 
 
 def read_dates(cells: Sequence[str]) -> list[str] | None:
     """Return ISO dates of cells that are all dates with a year; None if one is not or the order of day and month is
     not known."""
+    if any(len(cell) > MAX_CELL_LENGTH for cell in cells):
+        return None
     slashes = [_SLASH_DATE.fullmatch(cell.strip()) for cell in cells]
     if cells and all(slashes):
         parts = [(int(match[1]), int(match[2]), int(match[3])) for match in slashes if match]

@@ -151,6 +151,19 @@ def mentions_name(ask: str, cell: str) -> int:
         return -1
     if has_han(name):
         return ask.find(name)
+    if len(name) == 1:
+        return -1
     bare = name[:-1] if name.endswith("s") and len(name) > 3 else name
-    match = re.search(rf"(?<![\w-]){re.escape(bare)}(?:e?s)?(?![\w-])", ask)
-    return match.start() if match and (len(name) > 1 or name.isupper()) else -1
+    # No regex: a table has thousands of cells, and each would be compiled.
+    at = ask.find(bare)
+    while at >= 0:
+        end = at + len(bare)
+        endings = (end + len(ending) for ending in ("es", "s", "") if ask.startswith(ending, end))
+        if not is_word_character(ask[at - 1 : at]) and not all(is_word_character(ask[to : to + 1]) for to in endings):
+            return at
+        at = ask.find(bare, at + 1)
+    return -1
+
+
+def is_word_character(text: str) -> bool:
+    return text.isalnum() or text in ("_", "-")

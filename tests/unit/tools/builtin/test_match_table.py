@@ -1,6 +1,8 @@
 """Questions about a table in the message, in many wordings, and questions that no query answers."""
 
 import contextlib
+import time
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,8 @@ from rightseat.plugins.sql.guard import QueryRefused
 from rightseat.plugins.sql.query import QueryFailed
 from rightseat.plugins.sql.table_query import format_rows, query_table
 from rightseat.tools.builtin.describe import describe_result
-from rightseat.tools.builtin.match_table import match_table_question
+from rightseat.tools.builtin.match_table import MAX_CELLS, match_table_question
+from rightseat.tools.builtin.table_words import mentions_name
 from rightseat.types.language import detect_language
 from tests.kit.rounds import limit_rounds
 from tests.unit.tools.builtin.table_wordings import OTHER_QUESTIONS, QUESTIONS, TABLES
@@ -150,3 +153,69 @@ def test_any_text_gets_a_query_or_none(message: str) -> None:
     if arguments := match_table_question(message):
         with contextlib.suppress(QueryFailed, QueryRefused):
             query_table(arguments["table"], arguments["sql"])
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "a|b\n-" + " " * 9000 + "x|1\nx|2\n\nwhat is the total?",
+        " " * 19_000 + "x|1\n a|2\n\nwhat?",
+        "|---" + " " * 19_000 + "x|\n|a|b|\n",
+        "Hello" + "\n" * 19_000 + "\n|a|b|\n|1|2|\n\nwhat is the total?",
+        "a:" + " " * 19_000 + "\nb:" + " " * 900 + "x y\n",
+        "a|" * 4000 + "\n" + "1|" * 4000 + "\n\nwhat is the total?",
+        "a|" * 5000 + "\n" + "|\n" * 4900 + "\nwhat is the total?",
+        "[" + ",".join(f'{{"{number}":1}}' for number in range(1900)) + "]\nwhat is the total?",
+    ],
+    ids=range(8),
+)
+def test_a_long_message_takes_little_work(message: str) -> None:
+    start = time.process_time()
+    match_table_question(message)
+    assert time.process_time() - start < 0.5
+
+
+def test_a_large_table_is_left_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    def write_message(rows: int) -> str:
+        lines = [f"|n{number}|{number}|x|y|" for number in range(rows)]
+        return "\n".join(["|name|sold|c|d|", "|---|---|---|---|", *lines, "", "What is the total sold?"])
+
+    assert match_table_question(write_message(MAX_CELLS // 4)) is not None
+    monkeypatch.setattr("rightseat.tools.builtin.match_table.MAX_CELLS", MAX_CELLS - 1)
+    assert match_table_question(write_message(MAX_CELLS // 4)) is None
+
+
+def test_a_question_that_names_many_cells_is_left_to_the_model() -> None:
+    names = "甲乙丙丁戊己庚辛壬癸子丑寅卯辰巳午未申酉戌亥天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏"
+    rows = "\n".join(f"|{name}|{number}|" for number, name in enumerate(dict.fromkeys(names + "闰余成岁律吕调阳")))
+    question = f"{names}闰余成岁律吕调阳一共多少？"
+    assert match_table_question(f"|名字|数量|\n|---|---|\n{rows}\n\n{question}") is None
+
+
+def test_a_lone_surrogate_in_a_message_is_no_error() -> None:
+    assert match_table_question('[{"a": "\ud800"}]\nwhat is the total?') is None
+
+
+@pytest.mark.parametrize(
+    ("ask", "cell", "at"),
+    [
+        ("how many apples?", "Apple", 9),
+        ("how many apples?", "apples", 9),
+        ("how many boxes?", "box", 9),
+        ("pineapple or apple?", "apple", 13),
+        ("apple-pie or tart", "apple", -1),
+        ("apple", "apple", 0),
+        ("appless", "apple", -1),
+        ("is a better?", "a", -1),
+        ("苹果卖了多少", "苹果", 0),
+        ("what?", "", -1),
+    ],
+)
+def test_a_cell_is_found_without_a_pattern_for_each(
+    ask: str, cell: str, at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise AssertionError(arguments)
+
+    monkeypatch.setattr("rightseat.tools.builtin.table_words.re", SimpleNamespace(search=refuse, escape=refuse))
+    assert mentions_name(ask, cell) == at
