@@ -39,10 +39,16 @@ def query_table(table: str, sql: str) -> Rows:
     from rightseat.plugins.sql.drivers.sqlite import SQLiteSession
     from rightseat.plugins.sql.query import QueryFailed, QueryLimits
 
+    if has_surrogates(table):
+        raise TableUnreadable("The table has a character that is no Unicode text (a lone surrogate). Remove it.")
     columns = infer_columns(read_table(table))
+    if any("\0" in column.name for column in columns):
+        raise TableUnreadable("The name of a column has a NUL character. Remove it.")
     limits = QueryLimits(rows=MAX_ROWS, bytes=MAX_RESULT_BYTES, seconds=MAX_SECONDS)
     if len(sql) > MAX_SQL_LENGTH:
         raise QueryFailed(f"The query is longer than {MAX_SQL_LENGTH} characters.")
+    if has_surrogates(sql):
+        raise QueryFailed("The query has a character that is no Unicode text (a lone surrogate). Remove it.")
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         load_columns(connection, columns)
         session = SQLiteSession(connection, limits)
@@ -54,6 +60,15 @@ def query_table(table: str, sql: str) -> Rows:
             raise QueryFailed(
                 f"{str(error).rstrip('.')}. Write one SELECT over the table {TABLE_NAME} ({names})."
             ) from None
+
+
+def has_surrogates(text: str) -> bool:
+    """Whether a text has lone surrogates, which SQLite does not store."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def authorize_table(

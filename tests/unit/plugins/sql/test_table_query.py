@@ -1,6 +1,8 @@
 """`table_query`: tables in many forms, typed columns, and queries that only read, within limits."""
 
+import contextlib
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from rightseat.plugins.sql import table_query as module
 from rightseat.plugins.sql.guard import QueryRefused
 from rightseat.plugins.sql.query import QueryFailed
 from rightseat.plugins.sql.table_query import format_rows, query_table
-from rightseat.tools.builtin.table_text import TableUnreadable, infer_columns, read_table
+from rightseat.tools.builtin.table_text import MAX_TEXT, TableUnreadable, infer_columns, name_columns, read_table
 from tests.unit.tools.test_function import call_tool
 
 MARKDOWN = """\
@@ -147,3 +149,74 @@ async def test_the_query_runs_in_a_thread_of_its_own(monkeypatch: pytest.MonkeyP
     [result] = await call_tool(rightseat.table_query, {"table": MARKDOWN, "sql": "SELECT MAX(sold) AS m FROM t"})
     assert result.text == "| m |\n|---|\n| 1034 |"
     assert names == ["rightseat-tool"]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "a|b\n-" + " " * 199_000 + "x|1\nx|2\n",
+        " " * 199_000 + "x|1\n a|2\n",
+        "|---" + " " * 199_000 + "x|\n|a|b|\n",
+        "a:" + " " * 99_000 + "x\nb:" + " " * 99_000 + "y z\n",
+        "a,b\n" + "9" * 199_000 + ",2\n",
+        "a|" * 49_000 + "\n" + "1|" * 49_000,
+        "a|" * 40_000 + "\n" + "|\n" * 50_000,
+        "a|" * 90 + "\n" + "|\n" * 90_000,
+        "[" + ",".join(f'{{"{number}":1}}' for number in range(16_000)) + "]",
+    ],
+    ids=range(9),
+)
+@pytest.mark.demand("five_minutes.builtin_tools_bounded")
+def test_a_long_table_takes_little_work(table: str) -> None:
+    assert len(table) <= MAX_TEXT
+    start = time.process_time()
+    with contextlib.suppress(TableUnreadable):
+        query_table(table, "SELECT COUNT(*) FROM t")
+    assert time.process_time() - start < 3
+
+
+@pytest.mark.parametrize(
+    "table", ["a|" * 101 + "b\n" + "1|" * 101 + "2", "[" + '{"a": 1},' * 50_000 + '{"b": 2}]'], ids=("columns", "cells")
+)
+def test_a_table_with_too_many_columns_or_cells_says_so(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rightseat.tools.builtin.table_text.MAX_TEXT", len(table))
+    with pytest.raises(TableUnreadable, match="more than 100 columns"):
+        read_table(table)
+
+
+def test_repeated_names_are_numbered() -> None:
+    assert name_columns(["a", "A", "a_2", "a", "", "column5"]) == ("a", "A_2", "a_2_2", "a_3", "column5", "column5_2")
+    assert len(set(name_columns(["a"] * 20_000))) == 20_000
+
+
+@pytest.mark.parametrize(
+    ("table", "sql", "code", "text"),
+    [
+        ("a\0,b\n1,2\n3,4", "SELECT * FROM t", "invalid_table", "NUL character"),
+        (r'[{"a\u0000": 1, "b": 2}]', "SELECT * FROM t", "invalid_table", "NUL character"),
+        ("a\ud800,b\n1,2\n3,4", "SELECT * FROM t", "invalid_table", "lone surrogate"),
+        ("a,b\nx\ud800,2\ny,4", "SELECT * FROM t", "invalid_table", "lone surrogate"),
+        ("a,b\nx,2\ny,4", "SELECT '\ud800' FROM t", "invalid_query", "lone surrogate"),
+        ("a,b\nx,2\ny,4", "SELECT 1\0 FROM t", "invalid_query", "NUL character"),
+    ],
+)
+@pytest.mark.parametrize("guarded", [True, False])
+async def test_characters_that_sqlite_refuses_are_named(
+    table: str, sql: str, code: str, text: str, guarded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not guarded:
+        monkeypatch.setattr(module, "find_spec", lambda name: None)
+    [result] = await call_tool(rightseat.table_query, {"table": table, "sql": sql})
+    assert result.failed
+    assert code in str(result)
+    assert text in str(result)
+
+
+@pytest.mark.parametrize("number", ["9" * 400, "9" * 400 + ".5", "-" + "9" * 400])
+def test_a_number_too_long_for_a_float_stays_a_text(number: str) -> None:
+    assert query_table(f"a,b\nx,2\ny,{number}", "SELECT b FROM t WHERE a = 'y'").rows == ((number,),)
+
+
+def test_a_long_number_with_a_decimal_comma_stays_as_it_is_written() -> None:
+    number = "9" * 100 + ",5"
+    assert query_table(f"a;b\nx;2,5\ny;{number}", "SELECT b FROM t").rows == (("2,5",), (number,))
