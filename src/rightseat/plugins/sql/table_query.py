@@ -28,6 +28,8 @@ MAX_RESULT_BYTES = 256 << 10
 MAX_SECONDS = 3.0
 RESULT_TOKENS = 1500
 MAX_SQL_LENGTH = 4000
+# A float holds numbers of 308 digits; a larger one is infinite in SQLite, and its sums would be empty.
+_INFINITE_NUMBER = re.compile(r"[-+−]?\d{309,}+(?:\.\d*)?")
 FILLING_FUNCTIONS = frozenset(("printf", "format", "hex", "quote"))
 
 
@@ -44,6 +46,8 @@ def query_table(table: str, sql: str) -> Rows:
     columns = infer_columns(read_table(table))
     if any("\0" in column.name for column in columns):
         raise TableUnreadable("The name of a column has a NUL character. Remove it.")
+    if name := next((column.name for column in columns if has_infinite_number(column)), None):
+        raise TableUnreadable(f"A number in the column {show_name(name)} is too large to compute with. Shorten it.")
     limits = QueryLimits(rows=MAX_ROWS, bytes=MAX_RESULT_BYTES, seconds=MAX_SECONDS)
     if len(sql) > MAX_SQL_LENGTH:
         raise QueryFailed(f"The query is longer than {MAX_SQL_LENGTH} characters.")
@@ -69,6 +73,11 @@ def has_surrogates(text: str) -> bool:
     except UnicodeEncodeError:
         return True
     return False
+
+
+def has_infinite_number(column: TypedColumn) -> bool:
+    """Whether a column has a number that is too large for a float; such a column is a text."""
+    return any(isinstance(cell, str) and _INFINITE_NUMBER.fullmatch(cell.strip()) for cell in column.cells)
 
 
 def authorize_table(

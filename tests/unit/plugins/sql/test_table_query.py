@@ -213,8 +213,16 @@ async def test_characters_that_sqlite_refuses_are_named(
 
 
 @pytest.mark.parametrize("number", ["9" * 400, "9" * 400 + ".5", "-" + "9" * 400])
-def test_a_number_too_long_for_a_float_stays_a_text(number: str) -> None:
-    assert query_table(f"a,b\nx,2\ny,{number}", "SELECT b FROM t WHERE a = 'y'").rows == ((number,),)
+def test_a_number_too_large_for_a_float_is_an_error(number: str) -> None:
+    with pytest.raises(TableUnreadable, match="A number in the column b is too large"):
+        query_table(f"a,b\nx,2\ny,{number}", "SELECT SUM(b) FROM t")
+
+
+def test_a_long_number_stays_a_text() -> None:
+    number = "9" * 100
+    table = f"a,b\nx,2\ny,{number}"
+    assert query_table(table, "SELECT b FROM t WHERE a = 'y'").rows == ((number,),)
+    assert query_table(table, "SELECT SUM(b) FROM t").rows == ((1e100,),)
 
 
 def test_a_long_number_with_a_decimal_comma_stays_as_it_is_written() -> None:
