@@ -259,7 +259,10 @@ def match_day_names(core: str) -> str | None:
 
 
 def shift_day(text: str) -> str | None:
-    """Return the expression of a day some days, weeks, months or years away: 100天后."""
+    """Return the expression of a day some days, weeks, months or years away: 100天后, 元旦的前一天."""
+    if neighbour := re.fullmatch(r"(.+?)的?(?:(前|后|下)[一1][天日]|(第[二2]|次)[天日])", text):
+        base = read_day(neighbour[1])
+        return f"add_days({base}, {-1 if neighbour[2] == '前' else 1})" if base else None
     if re.fullmatch(r"再?过\d+个?(?:天|日|周|星期|月|年)", text):
         text = text.lstrip("再过") + "后"
     match = _SHIFT.fullmatch(text)

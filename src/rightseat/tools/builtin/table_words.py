@@ -61,7 +61,7 @@ speed fast faster fastest slow slower slowest 速度 最快 最慢 快多少 慢
 score scores points point grade grades marks 分数 成绩 得分 多少分
 revenue income earnings turnover 收入 营收
 profit profits 利润
-salary salaries wage wages paid pay earn earns 工资 薪水 薪资
+salary salaries wage wages paid earn earns 工资 薪水 薪资
 stock inventory quantity qty left available 库存 数量
 employees staff headcount members people 员工 人数 多少人
 rain rainfall precipitation wet wettest dry driest 降雨 雨量 降水 下雨
@@ -109,7 +109,7 @@ newest earliest please tell me show give find sort rank order ordered ascending 
 than
 combined together fewest least added add up
 who where when date day month year sold sell sale sales cost costs price
-people
+people i we you my our pay paid owe spend spent earn earned need bill money
 """
 
 

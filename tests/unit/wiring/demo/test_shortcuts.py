@@ -3,14 +3,19 @@ from __future__ import annotations
 import pytest
 
 from rightseat.wiring.demo.recognize import match_booking
-from rightseat.wiring.demo.shortcuts import SHORTCUTS, describe_booking, describe_time, match_sales
+from rightseat.wiring.demo.shortcuts import SHORTCUTS, describe_booking, describe_time, match_party, match_sales
 
 SHORTCUT = {shortcut.tool: shortcut for shortcut in SHORTCUTS}
 
 
 @pytest.mark.parametrize(
     "question",
-    ["how did sales go this year? can you plot it", "which month had the best sales?", "上半年哪个月销售最差？"],
+    [
+        "how did sales go this year? can you plot it",
+        "which month had the best sales?",
+        "上半年哪个月销售最差？",
+        "今年各月份卖得怎么样，最好有图",
+    ],
 )
 def test_questions_about_sales(question: str) -> None:
     assert match_sales(question) == {}
@@ -52,6 +57,19 @@ def test_the_weights_see_the_booking_only_for_tables(question: str, related: boo
 
 def test_friends_come_on_top() -> None:
     assert match_booking("今晚想和两个朋友吃饭，能帮我订位吗？") == {"people": 3}
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("me and two friends want to eat out, please get us a table", {"people": 3}),
+        ("I need a table, it's me and 4 colleagues", {"people": 5}),
+        ("me and two friends talked about the periodic table", None),
+        ("me and two friends want to eat out", None),
+    ],
+)
+def test_a_party_is_counted(question: str, expected: dict[str, int] | None) -> None:
+    assert match_party(question) == expected
 
 
 def test_results_are_told_in_the_persons_language() -> None:

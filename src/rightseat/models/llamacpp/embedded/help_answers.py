@@ -79,7 +79,8 @@ SMALL_TALK = (
     HelpTopic(
         r"(?:(?:hi|hey|hello)(?: there)? )?(?:how are you(?: doing)?(?: today)?|how(?:'s| is) (?:it|"
         r"your day)(?: going)?|"
-        r"what(?:'s| is) up)|(?:你好 )?(?:你好吗|你怎么样|最近怎么样|最近好吗)",
+        r"what(?:'s| is) up)|(?:(?:你好|早上好|下午好|晚上好|嗨)[啊呀]? ?)?(?:你好吗|你怎么样|最近怎么样|最近好吗|"
+        r"(?:你)?今天(?:过得|心情)?(?:怎么样|好吗|如何))",
         "I'm fine, thank you. How can I help you?",
         "我很好，谢谢！请问有什么可以帮您？",
     ),
@@ -239,7 +240,61 @@ def find_help_answer(
     if has_own_voice or is_reply:
         return None
     topics = (*SMALL_TALK, ACKNOWLEDGEMENT, WHO, *SETUP_TOPICS)
-    return next((topic.get_answer(language) for topic in topics if topic.matches(bare)), None)
+    topic = next((topic for topic in topics if topic.matches(bare)), None) or find_loose_topic(bare)
+    if topic is CAPABILITY:
+        return describe_tools(tools, shortcuts, language)
+    return None if topic is None else topic.get_answer(language)
+
+
+# Words that each kind of looser question has, all of them, about this assistant or server.
+_LOOSE_TOPICS: tuple[tuple[HelpTopic, tuple[str, ...]], ...] = (
+    (
+        WHO,
+        (
+            r"\b(?:real (?:person|human)|person|human|robot|bot|machine|ai|chatgpt)\b|真人|机器人|人工智能|\bai\b",
+            r"\b(?:am i|are you|is this|talking|speaking|chatting)\b|你是|在跟|在和",
+        ),
+    ),
+    (
+        CAPABILITY,
+        (
+            r"\b(?:list|examples?|kind|kinds|sort|things|what|which)\b|哪些|什么|例子",
+            r"\b(?:ask|do|help|try|use|able)\b.{0,12}\b(?:you|here|with this|me)\b|\byou\b.{0,8}\b(?:do|help|offer)\b|"
+            r"(?:问|用|帮).{0,3}你|你.{0,4}(?:做|帮|会)",
+            r"\b(?:can|could|able|should)\b|能|可以|会",
+        ),
+    ),
+    (
+        SETUP_TOPICS[1],
+        (
+            r"\b(?:openai|gpt\S*|chatgpt|llama\S*|ollama|claude|gemini|qwen\S*|mistral\S*|api key|gguf|"
+            r"(?:other|another|different|bigger|better|larger|own|real|local) (?:model|llm))\b|"
+            r"(?:大|语言|本地|别的|其他|另一个|更好的|更大的|自己的)模型|密钥",
+            r"\b(?:plug|use|switch|change|connect|replace|swap|run|instead|configure|set up|bring|have)\b|换|接|用|"
+            r"改|配置",
+            r"\b(?:can i|could i|may i|how|here|instead|possible|you|this)\b|怎|如何|能|可以|吗",
+        ),
+    ),
+    (
+        SETUP_TOPICS[0],
+        (
+            r"\b(?:tools?|python functions?|my (?:own )?functions?|my (?:own )?code|my script)\b|工具|函数|脚本",
+            r"\b(?:you|assistant|here|rightseat|server)\b|你|这里|助手",
+            r"\b(?:add|call|use|plug|register|connect|hook|give|run|expose)\b|接|调用|添加|加|注册|用",
+            r"\b(?:how|can|could|possible|where)\b|怎|如何|能|可以",
+        ),
+    ),
+)
+MAX_LOOSE = 90
+
+
+def find_loose_topic(bare: str) -> HelpTopic | None:
+    """Return the topic of a longer question about this assistant, by the words that it has."""
+    if len(bare) > MAX_LOOSE:
+        return None
+    return next(
+        (topic for topic, words in _LOOSE_TOPICS if all(_compile(pattern).search(bare) for pattern in words)), None
+    )
 
 
 def describe_tools(tools: tuple[ToolSpec, ...], shortcuts: Mapping[str, Shortcut], language: Language) -> str:

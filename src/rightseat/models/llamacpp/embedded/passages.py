@@ -24,6 +24,14 @@ _STOP_WORDS = frozenset(
 )
 _CLAUSE_HINTS = (
     (
+        re.compile(r"\b(?:which|what) (?:day|weekday)\b|星期几|周几|哪[天日]", re.IGNORECASE),
+        re.compile(
+            r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|周[一二三四五六日末]|星期[一二三四五六日]", re.IGNORECASE
+        ),
+    ),
+    (re.compile(r"^\W*(?:who|whose|whom)\b", re.IGNORECASE), re.compile(r"\b[A-Z][a-z]+")),
+    (re.compile(r"^\W*where\b|哪里|哪儿|什么地方", re.IGNORECASE), re.compile(r"\b(?:in|at|near|to|from)\b|在|到|从")),
+    (
         re.compile(r"^\W*why\b|为什么|为何|原因", re.IGNORECASE),
         re.compile(r"\bbecause|\bdue to|\bsince\b|因为|由于|为了"),
     ),
@@ -43,8 +51,10 @@ _CLAUSE_HINTS = (
     ),
 )
 _SUMMARY = re.compile(
-    r"(?:(?:please|can you|could you) )*(?:summari[sz]e|sum up|tl;?dr|give me (?:a |the )?(?:short |brief )?summary of|"
-    r"what is the main (?:idea|point) of)\b[^:\n]{0,60}[:\n]|"
+    r"(?:(?:please|can you|could you|would you) )*(?:summari[sz]e|sum up|tl;?dr|give me (?:a |the )?(?:short |"
+    r"brief )?summary of|"
+    r"(?:give|tell) me (?:the )?(?:gist|main points?|short version|key points?) of|"
+    r"what(?:'s| is) the (?:gist|main (?:idea|point)|short version) of|in short|shorten)\b[^:?\n]{0,60}[:?\n]|"
     r"(?:请|帮我|请帮我|用一句话)*(?:总结|概括|归纳|摘要)[^：:\n]{0,20}[：:\n]",
     re.IGNORECASE,
 )
@@ -93,7 +103,7 @@ def find_lead_sentence(message: str) -> str | None:
     """Return the first sentence of a text of several that is to be summarized: it says what the text is about."""
     match = _SUMMARY.match(message.strip()) if len(message) <= MAX_MESSAGE else None
     sentences = split_sentences(message.strip()[match.end() :]) if match else []
-    return sentences[0] if len(sentences) >= MIN_SUMMARIZED else None
+    return sentences[0].strip("“”\"' ") if len(sentences) >= MIN_SUMMARIZED else None
 
 
 def find_context_sentence(question: str, context: str) -> str | None:

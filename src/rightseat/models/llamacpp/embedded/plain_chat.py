@@ -26,6 +26,7 @@ MIN_NUMBER_PROBABILITY = 0.6
 MIN_FACT_PROBABILITY = 0.3
 SYSTEM = "You are a helpful assistant. Answer the question directly and briefly, in one to three sentences."
 WRITING_SYSTEM = "You are a helpful assistant. Write what the user asks for, and nothing else."
+HAIKU_SYSTEM = "You are a poet. Write a haiku about the user's topic: three short lines, and nothing else."
 UNSURE: dict[Language, str] = {
     "en": (
         "I am not sure: I am a very small model, good at calling tools and weak at knowledge. "
@@ -87,7 +88,7 @@ def make_plain_prompt(prompt: Prompt, question: str) -> Prompt:
         for message in prompt.messages
         if message.role in ("user", "assistant") and message.text
     ]
-    system = WRITING_SYSTEM if _WRITING.search(question) else SYSTEM
+    system = HAIKU_SYSTEM if "haiku" in question.lower() else WRITING_SYSTEM if _WRITING.search(question) else SYSTEM
     recent = talk[-MAX_HISTORY:]
     if recent and recent[0].role == "assistant":
         del recent[0]

@@ -45,6 +45,12 @@ def find(question: str, *, own: bool = False) -> str | None:
         ("How do I connect my React app?", "/copilotkit"),
         ("Is my data sent anywhere?", "not sent"),
         ("Where is the documentation?", "docs/"),
+        ("is there a list of things I can ask you?", "No tools are set up"),
+        ("am I talking to a real person or a bot", "SmolLM2"),
+        ("Can I plug in OpenAI or a bigger Llama here?", "OPENAI_API_KEY"),
+        ("How can you call my own Python function?", "@tool"),
+        ("我写了一个函数，怎样才能让你调用？", "@tool"),
+        ("早上好呀，今天心情怎么样", "我很好"),
     ],
 )
 def test_questions_about_the_assistant(question: str, expected: str) -> None:

@@ -5,6 +5,7 @@ import pytest
 from rightseat.models.llamacpp.embedded.passages import (
     find_answer_sentence,
     find_context_sentence,
+    find_lead_sentence,
     split_keeping_space,
     split_sentences,
 )
@@ -54,6 +55,25 @@ def test_a_line_of_the_context_answers() -> None:
     assert find_context_sentence("Which customer is selected?", context) == "The selected customer: Ada Lovelace"
     assert find_context_sentence("What is a noun?", context) is None
     assert find_context_sentence("Which customer is selected?", "") is None
+
+
+def test_the_day_is_in_the_sentence_that_names_one() -> None:
+    text = "The Anchor is a pub run by Mary. They open at six every day except Tuesday. On which day is the pub closed?"
+    assert find_answer_sentence(text) == "They open at six every day except Tuesday."
+
+
+@pytest.mark.parametrize(
+    ("message", "lead"),
+    [
+        ("Summarise: The shop moves in May. It will be larger.", "The shop moves in May."),
+        ("Can you give me the gist of this? 'The call is on Friday. Ann leads it.'", "The call is on Friday."),
+        ("总结一下：公司搬家了。新办公室更大。", "公司搬家了。"),
+        ("Summarise: The shop moves in May.", None),
+        ("The shop moves in May. It will be larger.", None),
+    ],
+)
+def test_a_summary_is_the_first_sentence(message: str, lead: str | None) -> None:
+    assert find_lead_sentence(message) == lead
 
 
 def test_sentences() -> None:
