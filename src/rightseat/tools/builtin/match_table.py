@@ -348,6 +348,24 @@ def query_aggregate(function: str, english: str, chinese: str) -> Callable[[Tabl
     return write
 
 
+_PRICE_NAMES = re.compile(r"(?:unit )?price|cost|(?:unit )?cost|单价|价格|价钱")
+_QUANTITY_NAMES = re.compile(r"qty|quantity|count|amount|number|pieces|数量|件数|个数")
+_AMOUNT_WORDS = re.compile(r"\b(?:cost|price|value|pay|spend|worth|money|bill)\b|多少钱|价|金额|花")
+
+
+def query_sum(question: TableQuestion) -> str | None:
+    """Return the sum of a column; the cost of everything is the sum of price times quantity where both are there."""
+    names = [column.name for column in question.columns if column.is_number]
+    prices = [name for name in names if _PRICE_NAMES.fullmatch(name.lower())]
+    quantities = [name for name in names if _QUANTITY_NAMES.fullmatch(name.lower())]
+    if prices and quantities and _AMOUNT_WORDS.search(question.ask):
+        if len(prices) > 1 or len(quantities) > 1 or question.mentions:
+            return None
+        title = "总金额" if has_han(question.ask) else "total cost"
+        return write_select(f"SUM({quote(prices[0])} * {quote(quantities[0])}) AS {quote(title)}", where="")
+    return query_aggregate("SUM", "total", "{}合计")(question)
+
+
 def find_group(question: TableQuestion) -> TypedColumn | None:
     """Return the text column of `per region`, `by region`, `for each region` or 每个地区."""
     match = re.search(
@@ -477,7 +495,7 @@ def format_table(table: TextTable) -> str:
 QUERIES: dict[str, Callable[[TableQuestion], str | None]] = {
     "max": query_extreme("MAX"),
     "min": query_extreme("MIN"),
-    "sum": query_aggregate("SUM", "total", "{}合计"),
+    "sum": query_sum,
     "average": query_aggregate("AVG", "average", "平均{}"),
     "sort": query_sort,
     "count": query_count,

@@ -219,3 +219,13 @@ def test_a_cell_is_found_without_a_pattern_for_each(
 
     monkeypatch.setattr("rightseat.tools.builtin.table_words.re", SimpleNamespace(search=refuse, escape=refuse))
     assert mentions_name(ask, cell) == at
+
+
+def test_the_cost_of_everything_is_price_times_quantity() -> None:
+    table = "| item | qty | price |\n|---|---|---|\n| pens | 12 | 1.50 |\n| notebooks | 5 | 4.00 |\n\n"
+    cost = match_table_question(table + "What's the total cost of everything?")
+    assert cost is not None
+    assert 'SUM("price" * "qty")' in cost["sql"]
+    quantity = match_table_question(table + "What is the total qty?")
+    assert quantity is not None
+    assert 'SUM("qty")' in quantity["sql"]

@@ -55,6 +55,7 @@ _SLANG_WORDS = {
     "wut": "what",
     "wats": "what's",
     "whats": "what's",
+    "hows": "how's",
     "rn": "right now",
     "plz": "please",
     "pls": "please",
