@@ -16,7 +16,7 @@ from rightseat.models.llamacpp import weights
 from tests.kit.client import RawHttpClient
 from tests.kit.server import RightseatProcess
 
-pytestmark = [pytest.mark.model, pytest.mark.timeout(900), pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.model, pytest.mark.long, pytest.mark.timeout(900), pytest.mark.asyncio(loop_scope="module")]
 
 README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
 FAILURE = re.compile(r"error|fail|could not|unable|错误|失败|无法|抱歉", re.IGNORECASE)

@@ -238,7 +238,7 @@ class PromptAnswer:
                 for chunk in answer.chunks:
                     yield chunk
                 return
-            if not answer.has_call and results.find_problem(answer.text, shown, sources) is None:
+            if not answer.has_call and results.find_problem(answer.text, shown, sources, self.question) is None:
                 for chunk in self.make_text_chunks(answer.text.strip(), answer.reason):
                     yield chunk
                 return

@@ -22,6 +22,12 @@ _FAILURE = re.compile(
 _CANCELLED_CODES = ("denied", "cancelled")
 _WORD = re.compile(r"[a-z0-9]{2,}|\d|[\u4e00-\u9fff]")
 _SHORT_RESULT = 120
+_ASKS_NUMBER = re.compile(r"\bhow (?:many|much|old|long|far|tall)\b|多少|几[个位天岁]", re.IGNORECASE)
+_SAYS_NUMBER = re.compile(
+    r"\d|\b(?:no|none|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|nothing)\b|"
+    r"[零一二两三四五六七八九十百千万没无]",
+    re.IGNORECASE,
+)
 _FENCE = re.compile(r"<untrusted (\w+)>\n([\s\S]*)\n</untrusted \1>")
 _PLAIN_SUCCESS = ("ok", "okay", "done", "success", "true", "yes", "null", "none", "0", "1")
 _MAX_LINES = 12
@@ -52,7 +58,7 @@ def remove_fence(result: str) -> str:
     return match[2] if match else result
 
 
-def find_problem(answer: str, results: list[str], sources: Iterable[str]) -> str | None:
+def find_problem(answer: str, results: list[str], sources: Iterable[str], question: str = "") -> str | None:
     """Return what is wrong with an answer from results; None if nothing is. `sources`: other texts whose numbers
     it may use."""
     if not answer.strip():
@@ -69,6 +75,8 @@ def find_problem(answer: str, results: list[str], sources: Iterable[str]) -> str
     unknown = list_unknown_numbers(answer, [*results, *sources])
     if unknown:
         return f"the number {unknown[0]}"
+    if _ASKS_NUMBER.search(question) and results and not failures and not _SAYS_NUMBER.search(answer):
+        return "no number" if any(map(_NUMBER.search, results)) else None
     # "OK" may be told in other words.
     is_short = (
         len(results) == 1

@@ -38,6 +38,14 @@ def test_find_problem(answer: str, result: str, problem: str | None) -> None:
     assert find_problem(answer, [result], []) == problem
 
 
+def test_a_question_for_a_number_gets_one() -> None:
+    result = '{"item": "lamp", "stock": 12}'
+    assert find_problem("The lamps are lamp.", [result], [], "How many lamps do we have?") == "no number"
+    assert find_problem("We have 12.", [result], [], "How many lamps do we have?") is None
+    assert find_problem("There are none.", ['{"stock": 0}'], [], "How many lamps do we have?") is None
+    assert find_problem("It is a lamp.", [result], [], "What is it?") is None
+
+
 def test_numbers_of_the_question_are_known() -> None:
     assert find_problem("For 4 people: booked.", ["booked"], ["Book a table for 4"]) is None
     assert list_unknown_numbers("4 and 5", ["4"]) == ["5"]
