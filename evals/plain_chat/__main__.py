@@ -17,6 +17,7 @@ from rightseat.models.llamacpp.options import make_unchecked_model
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, SamplingSettings
+from rightseat.types.sentences import SENTENCES
 
 QUESTIONS = Path(__file__).parent / "questions.toml"
 ROWS = ("base", "penalty", "adapter", "served")
@@ -45,7 +46,7 @@ async def is_answered(model: EmbeddedModel, row: str, question: str, expected: s
             text += chunk.text
         elif isinstance(chunk, FinishChunk):
             finish = chunk.reason
-    unsure = any(sentence in text for sentence in plain_chat.UNSURE.values())
+    unsure = any(sentence in text for sentence in SENTENCES["embedded_unsure"].values())
     right = bool(text.strip()) and re.search(expected, text, re.IGNORECASE) is not None
     return (
         right and finish == "stop" and not unsure and not LOOP.search(text) and not plain_chat.declines(text, question)

@@ -30,7 +30,7 @@ from rightseat.engine.structured import SchemaBufferedAssembler, repair_messages
 from rightseat.engine.tool_calls import ToolCallBatch
 from rightseat.errors import CallerError, ContinuationGone, OutputInvalid, TooManyRounds
 from rightseat.types.events import Custom, Event, RunFinished, RunFinishReason, Suggestions, Usage
-from rightseat.types.messages import Message, ToolCall, text_message
+from rightseat.types.messages import CONTEXT_HEADING, Message, ToolCall, text_message
 from rightseat.types.model import BoundModel, Model, Prompt, ToolChoice, adapt_model
 from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import IdGenerator, Store
@@ -378,5 +378,5 @@ def system_messages(system: str, turn: Turn) -> list[Message]:
     messages = [text_message("system", system)] if system else []
     if turn.context:
         lines = "\n".join(f"- {item.description}: {item.value}" for item in turn.context)
-        messages.append(text_message("system", f"Context from the application:\n{lines}"))
+        messages.append(text_message("system", f"{CONTEXT_HEADING}\n{lines}"))
     return messages

@@ -6,6 +6,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+CONTEXT_HEADING = "Context from the application:"
+"""First line of the system message that has an application's context."""
+
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 
 

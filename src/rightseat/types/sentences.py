@@ -137,6 +137,34 @@ SENTENCES: dict[str, dict[Language, str]] = {
         "zh": "较早的消息已省略：超出了模型的上下文",
     },
     "openbb_answer_failed": {"en": "The answer failed", "zh": "回答失败"},
+    # The embedded model
+    "embedded_unsure": {
+        "en": "I am not sure: I am a very small model, good at calling tools and weak at knowledge. "
+        "A better model is one line away: `rightseat models list`.",
+        "zh": "这个问题我答不好：我是一个很小的本地模型，擅长调用工具，不擅长中文常识和写作。"
+        "换一个更好的模型只要一行命令：`rightseat models list`。",
+    },
+    "embedded_cannot_do": {
+        "en": "I can't do that here: nothing that is set up on this server does it. Ask me “What can you do?” to see "
+        "what I can do.",
+        "zh": "这里做不到：这台服务器上没有配置能做这件事的功能。您可以问我“你能做什么？”。",
+    },
+    "embedded_ask_for": {"en": "Please tell me the {name}.", "zh": "请告诉我{name}。"},
+    "embedded_can_do": {
+        "en": "I can chat a little, and I can do this for you:",
+        "zh": "我可以简单聊聊天，还可以为您做这些：",
+    },
+    "embedded_no_tools": {
+        "en": "I can answer short questions in English. No tools are set up here yet: see docs/tools.md for how to add "
+        "one.",
+        "zh": "我可以回答简短的问题。这里还没有配置工具，添加方法见 docs/tools.md。",
+    },
+    "embedded_more_tools": {"en": "… and {count} more tools", "zh": "……还有 {count} 个工具"},
+    "result_shown": {"en": "{result}", "zh": "结果：{result}"},
+    "result_denied": {"en": "All right, nothing was done.", "zh": "好的，没有执行。"},
+    "result_failed": {"en": "That did not work: {problem}", "zh": "没有成功：{problem}"},
+    "result_empty": {"en": "Nothing was found.", "zh": "没有找到。"},
+    "result_more": {"en": "… and {count} more", "zh": "……还有 {count} 项"},
     # Guardrails
     "input_refused": {"en": "This message is not answered: {why}.", "zh": "这条消息不予回答：{why}。"},
     "output_refused": {"en": "The answer was stopped: {why}.", "zh": "回答已被中止：{why}。"},

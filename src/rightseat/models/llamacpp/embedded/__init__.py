@@ -3,7 +3,7 @@
 - model: EmbeddedModel, which chooses for each prompt how it is answered.
 - shortcuts: questions that rules recognise, answered by a tool call without asking the weights.
 - help_answers: greetings, what the assistant can do, and how to set it up.
-- requests: what a request asks for, and whether a call's arguments stand in it.
+- request_intent: what a request asks for, and whether a call's arguments stand in it.
 - plain_chat: answers of the weights without tools: sentences, repetition, doubtful numbers.
 - passages: the sentence of a text that answers a question about it.
 - results: answers from tool results: contradictions and numbers that stand nowhere, and the result itself.

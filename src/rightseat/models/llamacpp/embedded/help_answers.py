@@ -15,6 +15,7 @@ from msgspec import Struct
 from rightseat.models.llamacpp.embedded.shortcuts import Shortcut
 from rightseat.types.language import Language
 from rightseat.types.model import ToolSpec
+from rightseat.types.sentences import get_sentence
 
 MAX_QUESTION = 120
 _MAX_TOOLS = 12
@@ -208,15 +209,6 @@ SETUP_TOPICS = (
         "文档在项目的 docs/ 文件夹里；README.md 有入门步骤。",
     ),
 )
-_CAPABILITY_SENTENCES: dict[str, dict[Language, str]] = {
-    "head": {"en": "I can chat a little, and I can do this for you:", "zh": "我可以简单聊聊天，还可以为您做这些："},
-    "none": {
-        "en": "I can answer short questions in English. No tools are set up here yet: see docs/tools.md for how to "
-        "add one.",
-        "zh": "我可以回答简短的问题。这里还没有配置工具，添加方法见 docs/tools.md。",
-    },
-    "more": {"en": "… and {} more tools", "zh": "……还有 {} 个工具"},
-}
 
 
 def find_help_answer(
@@ -299,13 +291,12 @@ def find_loose_topic(bare: str) -> HelpTopic | None:
 
 def describe_tools(tools: tuple[ToolSpec, ...], shortcuts: Mapping[str, Shortcut], language: Language) -> str:
     """Return what the assistant can do, from its tools."""
-    sentences = {key: by_language[language] for key, by_language in _CAPABILITY_SENTENCES.items()}
     if not tools:
-        return sentences["none"]
+        return get_sentence("embedded_no_tools", language)
     lines = [f"- {_summarize_tool(tool, shortcuts, language)}" for tool in tools[:_MAX_TOOLS]]
     if len(tools) > _MAX_TOOLS:
-        lines.append(sentences["more"].format(len(tools) - _MAX_TOOLS))
-    return "\n".join([sentences["head"], *lines])
+        lines.append(get_sentence("embedded_more_tools", language, count=len(tools) - _MAX_TOOLS))
+    return "\n".join([get_sentence("embedded_can_do", language), *lines])
 
 
 def _summarize_tool(tool: ToolSpec, shortcuts: Mapping[str, Shortcut], language: Language) -> str:

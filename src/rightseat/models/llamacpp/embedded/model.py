@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.models.llamacpp.embedded import help_answers, passages, plain_chat, requests, results
+from rightseat.models.llamacpp.embedded import help_answers, passages, plain_chat, request_intent, results
 from rightseat.models.llamacpp.embedded.plain_chat import SentenceChecker
 from rightseat.models.llamacpp.embedded.shortcuts import (
     BUILTIN_SHORTCUTS,
@@ -29,6 +29,7 @@ from rightseat.types.events import Usage
 from rightseat.types.language import Language, find_language
 from rightseat.types.messages import TextMessagePart
 from rightseat.types.model import ModelWrapper, Prompt, ToolSpec
+from rightseat.types.sentences import get_sentence
 from rightseat.types.streams import closing
 from rightseat.types.text import decode_or_none, estimate_tokens
 
@@ -104,7 +105,7 @@ class PromptAnswer:
         self.language: Language = find_language(prompt.messages)
         self.question = next((m.text.strip() for m in reversed(prompt.messages) if m.role == "user"), "")
         self.systems = [message.text for message in prompt.messages if message.role in ("system", "developer")]
-        self.context = requests.find_context(self.systems)
+        self.context = request_intent.find_context(self.systems)
         self.usage = Usage()
 
     async def stream_to_question(self) -> AsyncIterator[ModelChunk]:
@@ -125,7 +126,7 @@ class PromptAnswer:
         """Return the call that a shortcut makes."""
         if self.prompt.tool_choice.mode == "none" or len(self.question) > MAX_RULED:
             return None
-        match = find_shortcut(self.shortcuts, requests.correct_slang(self.question), self.context)
+        match = find_shortcut(self.shortcuts, request_intent.correct_slang(self.question), self.context)
         if match is None:
             return None
         arguments = json.dumps(match.arguments, ensure_ascii=False)
@@ -141,11 +142,11 @@ class PromptAnswer:
             (message.text for message in reversed(self.prompt.messages[:-1]) if message.role == "assistant"), ""
         )
         text = help_answers.find_help_answer(
-            requests.correct_slang(self.question),
+            request_intent.correct_slang(self.question),
             self.language,
             self.prompt.tools,
             self.shortcuts,
-            has_own_voice=requests.has_own_voice(self.systems),
+            has_own_voice=request_intent.has_own_voice(self.systems),
             is_reply=before.rstrip().endswith(("?", "？")),
         )
         return None if text is None else self.make_text_chunks(text)
@@ -160,12 +161,14 @@ class PromptAnswer:
 
     async def ask_adapter(self, tools: tuple[ToolSpec, ...]) -> list[ModelChunk] | None:
         """Return the adapter's call or answer; None if it declines or its answer is unusable."""
-        if requests.wants_writing(self.question) and not tools:
+        if request_intent.wants_writing(self.question) and not tools:
             return None
-        answer = await self.collect(requests.with_final_mark(replace(self.prompt, tools=tools)), uses_adapter=True)
+        answer = await self.collect(
+            request_intent.with_final_mark(replace(self.prompt, tools=tools)), uses_adapter=True
+        )
         if answer.has_call:
-            missing = requests.find_ungrounded_argument(answer.chunks, self.prompt, tools)
-            return answer.chunks if missing is None else self.make_text_chunks(requests.ask_for(missing, self.language))
+            missing = request_intent.find_ungrounded_argument(answer.chunks, self.prompt, tools)
+            return answer.chunks if missing is None else self.make_sentence_chunks("embedded_ask_for", name=missing)
         question = find_missing_question(self.shortcuts, tools, self.language)
         if question is not None:
             return self.make_text_chunks(question)
@@ -174,14 +177,14 @@ class PromptAnswer:
         if not text or plain_chat.is_markup(text) or plain_chat.states_new_number(text, shown):
             return None
         if plain_chat.declines(text, self.question):
-            can_do = requests.wants_action(self.question)
-            return self.make_text_chunks(requests.CANNOT_DO[self.language]) if can_do else None
+            can_do = request_intent.wants_action(self.question)
+            return self.make_sentence_chunks("embedded_cannot_do") if can_do else None
         return self.make_text_chunks(text, answer.reason)
 
     async def stream_plain_chat(self) -> AsyncIterator[ModelChunk]:
         """Stream sentences of the base model. It writes no usable Chinese, so it is not asked there."""
-        if self.language == "zh" and not requests.wants_english(self.question):
-            for chunk in self.make_text_chunks(plain_chat.UNSURE["zh"]):
+        if self.language == "zh" and not request_intent.wants_english(self.question):
+            for chunk in self.make_sentence_chunks("embedded_unsure"):
                 yield chunk
             return
         prompt = plain_chat.make_plain_prompt(self.prompt, self.question)
@@ -193,7 +196,7 @@ class PromptAnswer:
                     yield chunk
             if checker.shown.strip():
                 return
-        for chunk in self.make_text_chunks(plain_chat.UNSURE["en"]):
+        for chunk in self.make_sentence_chunks("embedded_unsure"):
             yield chunk
 
     async def stream_sentences(self, prompt: Prompt, checker: SentenceChecker) -> AsyncIterator[ModelChunk]:
@@ -234,7 +237,7 @@ class PromptAnswer:
             if again and settings.temperature is None:
                 settings = replace(settings, temperature=0.7)
             answer = await self.collect(replace(self.prompt, settings=settings), uses_adapter=True)
-            if answer.has_call and not requests.repeats_call(answer.chunks, self.prompt.messages):
+            if answer.has_call and not request_intent.repeats_call(answer.chunks, self.prompt.messages):
                 for chunk in answer.chunks:
                     yield chunk
                 return
@@ -249,7 +252,7 @@ class PromptAnswer:
         """Return the answer of the shortcuts whose tools were called; None if one has none, or a call failed."""
         calls = {call.id: call for message in self.prompt.messages for call in message.calls}
         sentences: list[str] = []
-        for message in requests.list_result_messages(self.prompt.messages):
+        for message in results.list_result_messages(self.prompt.messages):
             call = calls.get(message.call_id or "")
             shortcut = self.shortcuts.get(call.name) if call is not None else None
             text = results.remove_fence(message.text)
@@ -269,6 +272,9 @@ class PromptAnswer:
             answer = CompleteAnswer([chunk async for chunk in chunks])
         self.usage += answer.usage
         return answer
+
+    def make_sentence_chunks(self, key: str, **values: object) -> list[ModelChunk]:
+        return self.make_text_chunks(get_sentence(key, self.language, **values))
 
     def make_text_chunks(self, text: str, reason: str = "stop") -> list[ModelChunk]:
         """Return the chunks of a complete answer, a chunk for each sentence."""

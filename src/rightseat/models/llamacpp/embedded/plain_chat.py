@@ -16,7 +16,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.types.chunks import TextChunk
-from rightseat.types.language import Language
 from rightseat.types.messages import Message, text_message
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice
 
@@ -27,16 +26,6 @@ MIN_FACT_PROBABILITY = 0.3
 SYSTEM = "You are a helpful assistant. Answer the question directly and briefly, in one to three sentences."
 WRITING_SYSTEM = "You are a helpful assistant. Write what the user asks for, and nothing else."
 HAIKU_SYSTEM = "You are a poet. Write a haiku about the user's topic: three short lines, and nothing else."
-UNSURE: dict[Language, str] = {
-    "en": (
-        "I am not sure: I am a very small model, good at calling tools and weak at knowledge. "
-        "A better model is one line away: `rightseat models list`."
-    ),
-    "zh": (
-        "这个问题我答不好：我是一个很小的本地模型，擅长调用工具，不擅长中文常识和写作。"
-        "换一个更好的模型只要一行命令：`rightseat models list`。"
-    ),
-}
 _DECLINES = re.compile(r"\btools?\b|工具", re.IGNORECASE)
 _MARKUP = re.compile(r"<[/a-zA-Z|!]")
 _SENTENCE_END = re.compile(r"(?:[.!?。！？][\"”’)]*(?=\s)|[。！？][”’）]*|\n)")

@@ -9,16 +9,18 @@ from typing import Any
 
 from rightseat.types.language import Language
 from rightseat.types.messages import Message
+from rightseat.types.sentences import get_sentence
 from rightseat.types.text import decode_or_none
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _LIST_MARKS = re.compile(r"^\s*\d{1,2}[.)、]\s", re.MULTILINE)
 _TAGS = re.compile(r"</?tool_(?:call|response)|<\|[a-z_]+\|>")
 _FAILURE = re.compile(
-    r"\b(?:error|fail|could ?n[o']t|could not|cannot|can't|unable|not found|did ?n[o']t|did not|unsuccess|problem|"
-    r"invalid|sorry|no results?|nothing)|错误|失败|出错|无法|不能|未能|没能|没有|找不到|抱歉|对不起",
+    r"\b(?:error|fail|could ?n[o']t|could not|cannot|can't|unable|did ?n[o']t|did not|unsuccess|problem|invalid|sorry)|"
+    r"错误|失败|出错|无法|不能|未能|没能|抱歉|对不起",
     re.IGNORECASE,
 )
+_ABSENCE = re.compile(r"\b(?:not found|no results?|nothing)|没有|找不到", re.IGNORECASE)
 _CANCELLED_CODES = ("denied", "cancelled")
 _WORD = re.compile(r"[a-z0-9]{2,}|\d|[\u4e00-\u9fff]")
 _SHORT_RESULT = 120
@@ -32,24 +34,22 @@ _FENCE = re.compile(r"<untrusted (\w+)>\n([\s\S]*)\n</untrusted \1>")
 _PLAIN_SUCCESS = ("ok", "okay", "done", "success", "true", "yes", "null", "none", "0", "1")
 _MAX_LINES = 12
 _MAX_CHARS = 1500
-_SENTENCES: dict[str, dict[Language, str]] = {
-    "denied": {"en": "All right, nothing was done.", "zh": "好的，没有执行。"},
-    "failed": {"en": "That did not work: {}", "zh": "没有成功：{}"},
-    "result": {"en": "{}", "zh": "结果：{}"},
-    "empty": {"en": "Nothing was found.", "zh": "没有找到。"},
-    "more": {"en": "… and {} more", "zh": "……还有 {} 项"},
-}
 
 
 def list_results(messages: Iterable[Message]) -> list[str]:
+    """Return the texts of the tool results after the last message of the person."""
+    return [remove_fence(message.text) for message in list_result_messages(messages)]
+
+
+def list_result_messages(messages: Iterable[Message]) -> list[Message]:
     """Return the tool results after the last message of the person."""
-    results: list[str] = []
+    found: list[Message] = []
     for message in messages:
         if message.role == "user":
-            results = []
+            found = []
         elif message.role == "tool":
-            results.append(remove_fence(message.text))
-    return results
+            found.append(message)
+    return found
 
 
 def remove_fence(result: str) -> str:
@@ -66,11 +66,12 @@ def find_problem(answer: str, results: list[str], sources: Iterable[str], questi
     if _TAGS.search(answer):
         return "a tag"
     failures = [result for result in results if get_error(result) is not None]
-    if failures and not _FAILURE.search(answer):
+    if failures and not _FAILURE.search(answer) and not _ABSENCE.search(answer):
         return "a failure told as a success"
-    if results and not failures and not any(map(is_empty, results)):
+    if results and not failures:
         shown = "\n".join(results).lower()
-        if any(match[0].lower() not in shown for match in _FAILURE.finditer(answer)):
+        wrong_words = [*_FAILURE.findall(answer), *(() if any(map(is_empty, results)) else _ABSENCE.findall(answer))]
+        if any(word.lower() not in shown for word in wrong_words):
             return "a success told as a failure"
     unknown = list_unknown_numbers(answer, [*results, *sources])
     if unknown:
@@ -91,7 +92,7 @@ def is_empty(result: str) -> bool:
     """Tell whether a result says that nothing was found."""
     value = decode_or_none(result)
     if isinstance(value, dict):
-        return not value or any(part in ([], None, 0, "") for part in value.values())
+        return not value or any(not part and part is not False for part in value.values())
     return not result.strip() or value in ([], 0, "") or result.strip().lower() in ("null", "none")
 
 
@@ -130,15 +131,16 @@ def format_results(results: list[str], language: Language) -> str:
 def _format_result(result: str, language: Language) -> str:
     error = get_error(result)
     if error is not None:
-        key = "denied" if error["code"] in _CANCELLED_CODES else "failed"
-        return _SENTENCES[key][language].format(error.get("message") or error["code"])
+        if error["code"] in _CANCELLED_CODES:
+            return get_sentence("result_denied", language)
+        return get_sentence("result_failed", language, problem=error.get("message") or error["code"])
     value = decode_or_none(result)
     if not result.strip() or value in ([], {}) or result.strip() == "null":
-        return _SENTENCES["empty"][language]
+        return get_sentence("result_empty", language)
     lines = list(_format_value(value if value is not None else result))
     if len(lines) > _MAX_LINES:
-        lines[_MAX_LINES:] = [_SENTENCES["more"][language].format(len(lines) - _MAX_LINES)]
-    return _SENTENCES["result"][language].format("\n".join(lines))[:_MAX_CHARS]
+        lines[_MAX_LINES:] = [get_sentence("result_more", language, count=len(lines) - _MAX_LINES)]
+    return get_sentence("result_shown", language, result="\n".join(lines))[:_MAX_CHARS]
 
 
 def _format_value(value: Any) -> Iterator[str]:

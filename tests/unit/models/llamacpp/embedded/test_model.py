@@ -9,8 +9,6 @@ from typing import Any, cast
 import pytest
 
 from rightseat.models.llamacpp.embedded.model import EmbeddedModel
-from rightseat.models.llamacpp.embedded.plain_chat import UNSURE
-from rightseat.models.llamacpp.embedded.requests import CANNOT_DO
 from rightseat.models.llamacpp.embedded.shortcuts import BUILTIN_SHORTCUTS, Shortcut
 from rightseat.models.llamacpp.model import LlamaCppModel
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart, UsageChunk
@@ -18,6 +16,7 @@ from rightseat.types.events import Usage
 from rightseat.types.language import Language
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Model, Prompt, RawPrompt, SamplingSettings, ToolChoice, ToolSpec
+from rightseat.types.sentences import SENTENCES
 
 Answer = str | tuple[str, dict[str, Any]]
 CLOCK = ToolSpec("clock", "Tell the time. Takes no input.", {"type": "object", "properties": {}})
@@ -117,7 +116,7 @@ async def test_an_action_that_nothing_does_is_declined_in_the_persons_language()
     chinese = await ask(
         FakeWeights(["抱歉，我没有可以完成这个请求的工具。"]), make_prompt("给我发一封邮件", tools=(BOOK,))
     )
-    assert (join_text(english), join_text(chinese)) == (CANNOT_DO["en"], CANNOT_DO["zh"])
+    assert (join_text(english), join_text(chinese)) == tuple(SENTENCES["embedded_cannot_do"].values())
 
 
 @pytest.mark.demand("embedded.no_fitting_tool_is_no_answer")
@@ -134,12 +133,12 @@ async def test_a_loop_is_cut_and_asked_once_more() -> None:
 async def test_two_unusable_answers_are_told() -> None:
     loop = "on and on and on and on and on and on and on"
     chunks = await ask(FakeWeights(["I have no tool for this."], [loop, loop]), make_prompt("What is a tide?"))
-    assert join_text(chunks) == UNSURE["en"]
+    assert join_text(chunks) == SENTENCES["embedded_unsure"]["en"]
 
 
 async def test_the_base_model_is_not_asked_in_chinese() -> None:
     weights = FakeWeights(["对不起，现有的工具无法做到这一点。"])
-    assert join_text(await ask(weights, make_prompt("日本的首都是哪里？"))) == UNSURE["zh"]
+    assert join_text(await ask(weights, make_prompt("日本的首都是哪里？"))) == SENTENCES["embedded_unsure"]["zh"]
 
 
 @pytest.mark.parametrize("answer", ['<img src="x">', "A week has 12 days.", "一周有十二天。", ""])

@@ -32,6 +32,8 @@ DENIED = json.dumps({"error": {"code": "denied", "message": "The person did not 
         ("There is nothing by Banksy.", "[]", None),
         ("No, nobody plays him.", '{"results": []}', None),
         ("Done.", "OK", None),
+        ("There was an error with A7.", '{"order": "A7", "refund": 0, "note": ""}', "a success told as a failure"),
+        ("Nothing was found for A7.", '{"order": "A7", "cancelled": true}', "a success told as a failure"),
     ],
 )
 def test_find_problem(answer: str, result: str, problem: str | None) -> None:

@@ -13,20 +13,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from rightseat.types.chunks import ModelChunk, ToolCallArgs, ToolCallStart
-from rightseat.types.language import Language, detect_language
-from rightseat.types.messages import Message, TextMessagePart
+from rightseat.types.language import detect_language
+from rightseat.types.messages import CONTEXT_HEADING, Message, TextMessagePart
 from rightseat.types.model import Prompt, ToolSpec
 from rightseat.types.text import decode_or_none
 
-CONTEXT_HEAD = "Context from the application:"
 # Begin of the note of guardrails that fence the results of tools.
 FENCE_NOTE = "Between <untrusted ID>"
-CANNOT_DO: dict[Language, str] = {
-    "en": "I can't do that here: nothing that is set up on this server does it. Ask me “What can you do?” to see "
-    "what I can do.",
-    "zh": "这里做不到：这台服务器上没有配置能做这件事的功能。您可以问我“你能做什么？”。",
-}
-_ASK_FOR: dict[Language, str] = {"en": "Please tell me the {}.", "zh": "请告诉我{}。"}
 _ACTION = re.compile(
     r"^\W*(?:please |kindly |hey |can you |could you |would you |will you |i want you to |i need you to |go and )*"
     r"(?:send|order|buy|call|phone|text|play|turn|switch|delete|remove|remind|schedule|cancel|open|close|download|"
@@ -89,13 +82,13 @@ _TIME_KEY = re.compile(r"day|hour|min|sec|week|month|year|date|time|duration|per
 
 def find_context(systems: Iterable[str]) -> str:
     """Return the application's context of the system messages, without its heading."""
-    found = [system.partition(CONTEXT_HEAD)[2] for system in systems if CONTEXT_HEAD in system]
+    found = [system.partition(CONTEXT_HEADING)[2] for system in systems if CONTEXT_HEADING in system]
     return "\n".join(found).strip()
 
 
 def has_own_voice(systems: Iterable[str]) -> bool:
     """Tell whether a system message says how the assistant is to speak: any but the usual one and the context."""
-    texts = (system.partition(CONTEXT_HEAD)[0].strip() for system in systems)
+    texts = (system.partition(CONTEXT_HEADING)[0].strip() for system in systems)
     return any(text and not _GENERIC.fullmatch(text) and not text.startswith(FENCE_NOTE) for text in texts)
 
 
@@ -196,7 +189,3 @@ def _holds_number(text: str, value: float, key: str) -> bool:
         or (number > 10 and _COMPOSED.search(text) is not None)
         or (_TIME_KEY.search(key.lower()) is not None and _TIME_WORDS.search(text) is not None)
     )
-
-
-def ask_for(name: str, language: Language) -> str:
-    return _ASK_FOR[language].format(name)
