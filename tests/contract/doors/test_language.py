@@ -1,6 +1,7 @@
 """Sentences of the server through every door: in Chinese where the person writes Chinese."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import pytest
 
@@ -16,8 +17,22 @@ from tests.unit.plugins.http.plugin_values import LOCAL_POLICY, make_object_body
 
 pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", MEMBERS)]
 TEXT_MEMBERS = ("openai-streamed", "openai-whole", "openbb-today", "openbb-2024")
+
+
+class Phrases(NamedTuple):
+    """A person's message, and what the server says in its language."""
+
+    said: str
+    approval: str
+    values: str
+    step: str
+    which: str
+    hint: str
+    denied: str
+
+
 CASES = [
-    (
+    Phrases(
         "取消订单 A7",
         '是否允许执行 cancel，参数为 {"order":"A7"}？',
         "ticket 还需要：host。请问应填写什么？",
@@ -26,7 +41,7 @@ CASES = [
         "请回复“是”或“否”。",
         "步骤 'order' 没有得到允许，流程 p/f 到此结束。",
     ),
-    (
+    Phrases(
         "cancel order A7",
         'Allow cancel with {"order":"A7"}?',
         "ticket needs host. Which value shall it have?",
@@ -57,55 +72,40 @@ def make_client(member: str) -> Callable[[str], DoorClient]:
 
 
 @pytest.mark.demand("language.sentences_in_persons_language")
-@pytest.mark.parametrize(("said", "approval", "values", "step", "which", "hint", "denied"), CASES, ids=["zh", "en"])
+@pytest.mark.parametrize("phrases", CASES, ids=["zh", "en"])
 async def test_an_approval_and_a_missing_value_are_asked_in_the_person_s_language(
-    make_client: Callable[[str], DoorClient],
-    member: str,
-    said: str,
-    approval: str,
-    values: str,
-    step: str,
-    which: str,
-    hint: str,
-    denied: str,
+    make_client: Callable[[str], DoorClient], member: str, phrases: Phrases
 ) -> None:
     body = make_object_body("application/json", ["host"], host={"type": "string"})
     operations = make_operation_tools(
         make_plugin(make_operation("POST", "/x", body=body, url="http://127.0.0.1:9", name="ticket")), LOCAL_POLICY
     )
     calls = [("cancel", '{"order": "A7"}'), (operations[0].name, "{}")]
-    for call, expected in zip(calls, (approval, values), strict=True):
+    for call, expected in zip(calls, (phrases.approval, phrases.values), strict=True):
         model = FakeModel(reply_calls(call))
         async with serve_runtime(Runtime(model=model, tools=[cancel, *operations])) as home:
-            [question] = (await make_client(home.url).send_message(said)).questions
+            [question] = (await make_client(home.url).send_message(phrases.said)).questions
         assert expected in question["message"]
-        is_hinted = member in TEXT_MEMBERS and expected is approval
-        assert (hint in question["message"]) is is_hinted
+        is_hinted = member in TEXT_MEMBERS and expected is phrases.approval
+        assert (phrases.hint in question["message"]) is is_hinted
 
 
 @pytest.mark.demand("language.sentences_in_persons_language")
-@pytest.mark.parametrize(("said", "approval", "values", "step", "which", "hint", "denied"), CASES, ids=["zh", "en"])
+@pytest.mark.parametrize("phrases", CASES, ids=["zh", "en"])
 async def test_a_flow_asks_and_ends_in_the_person_s_language(
-    make_client: Callable[[str], DoorClient],
-    said: str,
-    approval: str,
-    values: str,
-    step: str,
-    which: str,
-    hint: str,
-    denied: str,
+    make_client: Callable[[str], DoorClient], phrases: Phrases
 ) -> None:
     store = MemoryStore()
     services = make_services(FakeModel(), RecordingTools({"order": lambda args: "ordered"}))
     responder = FlowResponder("default", make_flow(FLOW_YAML), lambda flow, turn: services, store)
     async with serve_runtime(Runtime(agents={"default": responder}, store=store)) as home:
         person = make_client(home.url)
-        [question] = (await person.send_message(said)).questions
-        assert which in question["message"]
-        [question] = (await person.answer_question("红色" if said[0] == "取" else "red")).questions
-        assert step in question["message"]
+        [question] = (await person.send_message(phrases.said)).questions
+        assert phrases.which in question["message"]
+        [question] = (await person.answer_question("红色" if phrases.said[0] == "取" else "red")).questions
+        assert phrases.step in question["message"]
         seen = await person.answer_question(False)
-    assert denied in seen.text
+    assert phrases.denied in seen.text
 
 
 @pytest.mark.demand("language.sentences_in_persons_language")
