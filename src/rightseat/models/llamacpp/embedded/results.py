@@ -23,7 +23,7 @@ _FAILURE = re.compile(
 _ABSENCE = re.compile(r"\b(?:not found|no results?|nothing)|没有|找不到", re.IGNORECASE)
 _CANCELLED_CODES = ("denied", "cancelled")
 _WORD = re.compile(r"[a-z0-9]{2,}|\d|[\u4e00-\u9fff]")
-_SHORT_RESULT = 120
+_SHORT_RESULT = 60
 _ASKS_NUMBER = re.compile(r"\bhow (?:many|much|old|long|far|tall)\b|多少|几[个位天岁]", re.IGNORECASE)
 _SAYS_NUMBER = re.compile(
     r"\d|\b(?:no|none|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|nothing)\b|"
@@ -85,7 +85,7 @@ def find_problem(answer: str, results: list[str], sources: Iterable[str], questi
         and len(results[0]) <= _SHORT_RESULT
         and results[0][:1] not in "{["
     )
-    return "nothing of the result" if is_short and not _shares_word(answer, results[0]) else None
+    return "nothing of the result" if is_short and not _tells_result(answer, results[0]) else None
 
 
 def is_empty(result: str) -> bool:
@@ -96,9 +96,10 @@ def is_empty(result: str) -> bool:
     return not result.strip() or value in ([], 0, "") or result.strip().lower() in ("null", "none")
 
 
-def _shares_word(answer: str, result: str) -> bool:
-    words = set(_WORD.findall(result.lower()))
-    return not words or bool(words & set(_WORD.findall(answer.lower())))
+def _tells_result(answer: str, result: str) -> bool:
+    """Tell whether the answer has most words of a short result: one of two may be the order's number alone."""
+    words = {word for word in _WORD.findall(result.lower()) if not word.isdecimal()}
+    return 2 * len(words & set(_WORD.findall(answer.lower()))) > len(words) if words else True
 
 
 def list_unknown_numbers(answer: str, sources: Iterable[str]) -> list[str]:

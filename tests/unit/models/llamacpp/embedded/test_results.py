@@ -18,6 +18,8 @@ DENIED = json.dumps({"error": {"code": "denied", "message": "The person did not 
         ("The tool reported an error: cancellation.", "A7 cancelled", "a success told as a failure"),
         ("抱歉，取消失败。A7", "A7 cancelled", "a success told as a failure"),
         ("Done.", "A7 cancelled", "nothing of the result"),
+        ("订单 A7 已完成。", "A7 cancelled", "nothing of the result"),
+        ("The order is on its way.", "on its way", None),
         ("No error in A7.", "A7: no error", None),
         ("There are 12 lamps.", '{"item":"lamp","stock":12}', None),
         ("There are 13 lamps.", '{"item":"lamp","stock":12}', "the number 13"),
