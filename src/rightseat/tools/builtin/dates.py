@@ -6,6 +6,7 @@ import calendar
 import re
 import zoneinfo
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from decimal import Decimal
 
 from rightseat.tools.builtin.expression import CalculationError, Clock, Value, format_value, to_day, to_number, utc_now
 
@@ -249,6 +250,17 @@ def find_holiday(name: str, year: int) -> date:
         if text.startswith(f"{year:04}-"):
             return date.fromisoformat(text)
     raise CalculationError(f"The date of {key} in {year} is not known here.")
+
+
+def count_minutes_until(time_of_day: Value, place: Value = "UTC", *, clock: Clock) -> Decimal:
+    """Return the minutes until a time of day, the seconds left out; 24:00 is the coming midnight."""
+    match = re.fullmatch(r"([01]?\d|2[0-4]):([0-5]\d)", str(time_of_day).strip())
+    if not match:
+        raise CalculationError(f'{str(time_of_day)[:40]!r} is not a time of day. Write it as "18:30".')
+    start = now(place, clock=clock)
+    wanted = int(match[1]) % 24 * 60 + int(match[2])
+    minutes = (wanted - start.hour * 60 - start.minute) % (24 * 60)
+    return Decimal(minutes or 24 * 60)
 
 
 def find_easter(year: int) -> date:

@@ -46,7 +46,7 @@ def describe_calculation(expression: str, result: str, language: Language) -> st
         return f"{format_date(match[1], language)}。" if language == "zh" else f"{format_date(match[1], language)}."
     if result.lower() in WEEKDAYS:
         return f"{translate_weekday(result)}。" if language == "zh" else f"{result}."
-    for describe in (describe_days, describe_conversion, describe_leap_year):
+    for describe in (describe_days, describe_minutes_until, describe_conversion, describe_leap_year):
         if sentence := describe(expression, result, language):
             return sentence
     return describe_number(expression, result, language)
@@ -87,6 +87,19 @@ def describe_days(expression: str, result: str, language: Language) -> str | Non
         if holiday
         else f"{result} {unit}."
     )
+
+
+def describe_minutes_until(expression: str, result: str, language: Language) -> str | None:
+    match = re.fullmatch(r'minutes_until\("([\d:]+)"(?:, "(.+)")?\)', expression)
+    if not match or not result.isdecimal():
+        return None
+    hours, minutes = divmod(int(result), 60)
+    place = f" in {match[2]}" if match[2] else " UTC"
+    if language == "zh":
+        left = f"{hours} 小时 {minutes} 分钟" if hours else f"{minutes} 分钟"
+        return f"距离{match[2] or ' UTC '}{match[1]} 还有 {left}。"
+    parts = [f"{count} {unit}{'' if count == 1 else 's'}" for count, unit in ((hours, "hour"), (minutes, "minute"))]
+    return f"{' and '.join(part for part in parts if not part.startswith('0 '))} until {match[1]}{place}."
 
 
 def describe_conversion(expression: str, result: str, language: Language) -> str | None:

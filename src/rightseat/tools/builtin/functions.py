@@ -253,6 +253,7 @@ DATED: dict[str, Callable[..., Value]] = {
     "last_weekday": lambda name, clock: dates.last_weekday(str(name), clock),
     "next_holiday": lambda name, clock: dates.next_holiday(str(name), clock),
     "holiday": lambda name, year, clock: dates.find_holiday(str(name), to_integer(year, 1, 9998)),
+    "minutes_until": dates.count_minutes_until,
     "age": lambda born, clock: Decimal(dates.count_years(dates.to_date(born, clock), dates.today(clock=clock))),
 }  # fmt: skip
 # Each line is a function and other names of it.

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Callable
 
 from rightseat.tools.builtin.expression import SPELLINGS, is_expression
-from rightseat.tools.builtin.match_dates import match_dates, match_time
+from rightseat.tools.builtin.match_dates import match_dates, match_time, match_time_until
 from rightseat.tools.builtin.numerals import read_names, replace_english_numerals
 from rightseat.tools.builtin.units import find_unit
 
@@ -97,7 +97,7 @@ def match_english(text: str) -> str | None:
     core = _OPENINGS.sub("", " ".join(text.lower().replace("’", "'").split()))
     core = core.rstrip("? ") if re.search(r"\d!\??$", core) else _ENDINGS.sub("", core)
     core = re.sub(r"^what (\S.*\d.*) (?:is|makes|equals|are)$", r"what is \1", core)
-    for rule in (match_time, match_dates):
+    for rule in (match_time, match_time_until, match_dates):
         if expression := rule(core):
             return expression
     asks = bool(_ASK.match(core)) or core.endswith("=") or core != text.lower().strip().rstrip("?. ")

@@ -86,7 +86,7 @@ def match_chinese_calculation(question: str) -> str | None:
     """Return the expression for `calculate` if the whole question is a calculation in Chinese; else None."""
     text = unicodedata.normalize("NFKC", question).replace(" ", "")
     core = _ENDINGS.sub("", _OPENINGS.sub("", text))
-    for rule in (match_time, match_days, match_amounts):
+    for rule in (match_time, match_time_until, match_days, match_amounts):
         if expression := rule(core):
             return expression
     return None
@@ -107,7 +107,9 @@ def match_amounts(core: str) -> str | None:
         return expression
     asked = re.sub(rf"{_HOW_MUCH}$|(?:=|等于)$", "", core)
     if match := re.fullmatch(
-        rf"(?:原价|价格)?({_N})(?:元|块钱?)?,?(?:的\w{{0,4}})?打?(\d)\.?(\d?)折(?:后|以后|之后)?", asked
+        rf"(?:(?:1[件双个张本台部条把套瓶盒])?\D{{0,12}}?(?:原价|价格|标价|售价|定价|卖)(?:是|为)?)?({_N})(?:元|块钱?)?,?(?:的\w{{0,4}},?)?"
+        rf"(?:现在|今天|现|商场|店里)?(?:全场)?打?(\d)\.?(\d?)折,?(?:后|以后|之后|下来)?,?(?:现在|价格|售价|实际|一共|要付|要|该付)*",
+        asked,
     ):
         return f"{match[1]} * 0.{match[2]}{match[3]}"
     for pattern, expression_of in _PHRASES:
@@ -163,6 +165,36 @@ def match_time(core: str) -> str | None:
     if not city:
         return "now()" if re.search(_CLOCK, core) or core in ("几点了", "几点钟了") else None
     return f'now("{city}")' if city in ZONE_BY_CITY else None
+
+
+_TIME_UNTIL = re.compile(
+    r"(?:现在)?(?:距离?|离|到)?(?P<city>[^\d现在距离到还点]{2,5}?)??(?:距离?|离|到)?(?P<part>今天|今晚|上午|中午|下午|晚上|傍晚)?(?:的)?"
+    r"(?P<time>午夜|半夜12点|零点|正午|中午|(?P<hour>[\d一二两三四五六七八九十]{1,3})点(?P<half>半|钟|整)?)还(?:有|剩|要|差)(?:多久|"
+    r"多长时间|几个?小时|多少个?小时|多少时间|多少分钟)"
+)
+
+
+def match_time_until(core: str) -> str | None:
+    """Return the expression for the minutes until a time of day: 离下午6点还有多久."""
+    match = _TIME_UNTIL.fullmatch(core)
+    if not match:
+        return None
+    if match["hour"] is None:
+        wanted = "12:00" if match["time"] in ("正午", "中午") else "24:00"
+    else:
+        digits = replace_chinese_numerals(match["hour"])
+        hour = int(digits) if digits.isdecimal() else 24
+        if match["part"] in ("下午", "晚上", "傍晚", "今晚") and hour < 12:
+            hour += 12
+        elif match["part"] in (None, "今天") and hour < 13:
+            return None
+        if hour > 23:
+            return None
+        wanted = f"{hour:02}:{'30' if match['half'] == '半' else '00'}"
+    city = match["city"]
+    if city and city not in ZONE_BY_CITY:
+        return None
+    return f'minutes_until("{wanted}", "{city}")' if city else f'minutes_until("{wanted}")'
 
 
 _RELATIVE_DAYS = {

@@ -17,6 +17,12 @@ _TIME = re.compile(
 )
 
 
+_TIME_UNTIL = re.compile(
+    r"how (?:long|many (?:hours|minutes)|much time)(?: (?:is|are) (?:it|there|left))?(?: left| to go| remaining)? "
+    r"(?:until|till|til|to|before) (?P<time>midnight|noon|midday|\d{1,2}(?::\d\d)?(?: ?[ap]\.?m\.?| o'clock)?|"
+    r"\d{1,2}:\d\d)(?: today| tonight)?(?:,? (?:in )?(?P<city>[^\d?]+?))?"
+)
+_TIME_OF_DAY = re.compile(r"(\d{1,2})(?::(\d\d))?(?: ?([ap])\.?m\.?)?(?: o'clock)?")
 _COUNTRIES = "usa|us|uk|england|australia|canada|china|france|germany|india|italy|japan|spain|brazil|mexico|ny|ca"
 
 
@@ -29,6 +35,35 @@ def match_time(core: str) -> str | None:
     if not city or city in ("here", "today"):
         return "now()"
     return f'now("{city.title() if city.islower() else city}")' if city in ZONE_BY_CITY else None
+
+
+def match_time_until(core: str) -> str | None:
+    """Return the expression for the minutes until a time of day: `how long until 6 pm in Tokyo`."""
+    match = _TIME_UNTIL.fullmatch(core)
+    wanted = read_time_of_day(match["time"]) if match else None
+    if not match or wanted is None:
+        return None
+    city = (match["city"] or "utc").removesuffix(" time").removesuffix(" now").strip()
+    if city not in ZONE_BY_CITY:
+        return None
+    return f'minutes_until("{wanted}")' if city in ("utc", "gmt") else f'minutes_until("{wanted}", "{city.title()}")'
+
+
+def read_time_of_day(text: str) -> str | None:
+    """Return `HH:MM`; None for an hour that may be one of the morning or of the evening."""
+    if text == "midnight":
+        return "24:00"
+    if text in ("noon", "midday"):
+        return "12:00"
+    match = _TIME_OF_DAY.fullmatch(text)
+    if not match or not (match[2] or match[3]):
+        return None
+    hour, minute = int(match[1]), match[2] or "00"
+    if match[3]:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if match[3] == "p" else 0)
+    return f"{hour:02}:{minute}" if hour < 24 and minute < "60" else None
 
 
 # Each line is a holiday and its names in questions.

@@ -111,6 +111,10 @@ What's the date? => 2026-11-16 (Monday)
 what is today's day of the week? => Monday
 What day is it? => 2026-11-16 (Monday)
 how many days till christmas => 39
+How long until midnight UTC? => 810
+how many hours until 6pm => 450
+how long till 6:30 pm in Tokyo? => 1380
+how much time is left to noon => 90
 How many days until 1 January 2027? => 46
 how many days are there between 1 May 2024 and 15 June 2024? => 45
 what day of the week is July 4, 2026? => Saturday
@@ -157,6 +161,9 @@ how many days until Friday? => 4
 what is 5 divided by 0 => ! Division by zero.
 """
 ENGLISH_OTHER = """
+how long until 6?
+how many minutes until 25:00
+how long to midnight mass
 Book a table for 4
 summarise: the meeting had 40 people and 3 rooms
 who won the tour de france in 1987
@@ -287,6 +294,12 @@ how many days until next friday
 what is 12 monkeys about
 """
 CHINESE = """
+一件外套原价399块，打八五折后多少钱？ => 339.15
+一双鞋标价500元，现在打七折，要多少钱 => 350
+离下午六点还有多久？ => 450
+到晚上八点半还有几个小时 => 600
+距离午夜还有多长时间 => 810
+北京离中午12点还有多久 => 1050
 1+1等于几 => 2
 125乘以8等于多少 => 1000
 2024年的2月有多少天？ => 29
@@ -411,6 +424,9 @@ CHINESE = """
 周五是几号 => 2026-11-20 (Friday)
 """
 CHINESE_OTHER = """
+离6点还有多久
+3件外套原价399块，打八五折多少钱
+离1十点还有多久
 帮我订一张4人的桌子
 写一首关于7只猫的诗
 法国的首都是哪里？

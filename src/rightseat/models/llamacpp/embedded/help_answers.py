@@ -235,7 +235,28 @@ def find_help_answer(
     topic = next((topic for topic in topics if topic.matches(bare)), None) or find_loose_topic(bare)
     if topic is CAPABILITY:
         return describe_tools(tools, shortcuts, language)
+    if topic is WHO:
+        return find_yes_or_no(bare, language) + WHO.get_answer(language)
     return None if topic is None else topic.get_answer(language)
+
+
+_ASKS_YES_OR_NO = re.compile(r"\b(?:are you|am i|is this|is it)\b|你是(?!谁|什么|哪)|在[跟和]", re.IGNORECASE)
+_OTHERS = re.compile(
+    r"\b(?:human|person|people|chatgpt|gpt\S*|claude|gemini|copilot|deepseek|siri|alexa)\b|真人|人类|个人|是人吗|"
+    r"chatgpt|gpt",
+    re.IGNORECASE,
+)
+_MACHINES = re.compile(r"\b(?:ai|robot|bot|machine|llm|computer|program)\b|机器人?|人工智能|程序|模型", re.IGNORECASE)
+
+
+def find_yes_or_no(question: str, language: Language) -> str:
+    """Return `No. ` to a person who asks for a human or another assistant, `Yes. ` for a machine, else nothing."""
+    asks_others, asks_machine = bool(_OTHERS.search(question)), bool(_MACHINES.search(question))
+    if not _ASKS_YES_OR_NO.search(question) or asks_others == asks_machine:
+        return ""
+    if language == "zh":
+        return "不是。" if asks_others else "是的。"
+    return "No. " if asks_others else "Yes. "
 
 
 # Words that each kind of looser question has, all of them, about this assistant or server.

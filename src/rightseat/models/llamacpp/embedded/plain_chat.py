@@ -51,6 +51,22 @@ _WRITING = re.compile(
     r"translate|summari[sz]e|correct)\b",
     re.IGNORECASE,
 )
+_LINE_COUNT = re.compile(
+    r"\b(one|two|three|four|five|six|[1-6])[- ]lines?\b|\b(haiku)\b|\b(couplet)\b|\b(limerick)\b|"
+    r"\ban? (?:\w+ ){0,3}(slogan|tagline|motto|headline)\b",
+    re.IGNORECASE,
+)
+_LINE_COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "haiku": 3, "couplet": 2, "limerick": 5}
+_ONE_SENTENCE = re.compile(r"\b(?:one|a single|1)(?: short| simple)? sentence\b", re.IGNORECASE)
+
+
+def find_line_count(question: str) -> int | None:
+    """Return how many lines the text to write has; None if the question does not say it."""
+    match = _LINE_COUNT.search(question)
+    if not match:
+        return None
+    word = next(filter(None, match.groups())).lower()
+    return int(word) if word.isdigit() else _LINE_COUNTS.get(word, 1)
 
 
 def declines(answer: str, question: str) -> bool:
@@ -104,6 +120,8 @@ class SentenceChecker:
     def __init__(self, question: str, sources: Iterable[str]) -> None:
         self._is_writing = bool(_WRITING.search(question))
         self._is_fact_question = bool(_FACT_QUESTION.search(question)) and not self._is_writing
+        self._line_count = find_line_count(question) if self._is_writing else None
+        self._wants_one_sentence = bool(_ONE_SENTENCE.search(question))
         self._sources = "\n".join([question, *sources]).lower()
         self._pending: list[TokenText] = []
         self._shown: list[str] = []
@@ -155,8 +173,26 @@ class SentenceChecker:
             sentence = f"{item[1]}{self._items}{sentence[item.end(2) :]}"
         elif sentence.strip() and self.shown.endswith("\n"):
             self._items = 0
+        if self._line_count is not None:
+            sentence = self._fit_lines(sentence, self._line_count)
         self._shown.append(sentence)
+        if self._wants_one_sentence and sentence.strip():
+            self.ended = True
         return sentence
+
+    def _fit_lines(self, sentence: str, count: int) -> str:
+        """Return the part of the text within its lines. A poem that was written as prose is broken at commas."""
+        before = sum(bool(line.strip()) for line in self.shown.splitlines())
+        if count > 1 and not sentence.endswith("\n"):
+            sentence = sentence.strip().replace(", ", ",\n") + "\n"
+        fitting: list[str] = []
+        for line in sentence.splitlines(keepends=True):
+            if line.strip() and before == count:
+                break
+            before += bool(line.strip())
+            fitting.append(line)
+        self.ended = before == count and (count > 1 or sentence.endswith("\n"))
+        return "".join(fitting).rstrip() if self.ended else "".join(fitting)
 
     def _is_doubtful(self, tokens: list[TokenText]) -> bool:
         if any(probability < MIN_NUMBER_PROBABILITY for probability in self._number_probabilities(tokens)):

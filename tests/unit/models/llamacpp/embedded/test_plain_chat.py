@@ -54,6 +54,25 @@ def test_a_repeated_phrase_is_cut() -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "text", "expected"),
+    [
+        (
+            "Write a haiku",
+            "The sea, wide and grey. It sings. It sleeps. It wakes.",
+            "The sea,\nwide and grey.\nIt sings.",
+        ),
+        ("Write a two-line poem", "Rain falls,\nleaves shine.\nThe end.", "Rain falls,\nleaves shine."),
+        ("I need a catchy slogan", "Good coffee, good day\n\nThis slogan is short.", "Good coffee, good day"),
+        ("Write a three-line poem", "One\n\ntwo", "One\n\ntwo\n"),
+        ("Explain rain in one sentence", "Water falls. It is wet.", "Water falls."),
+        ("Write a poem", "One\ntwo\nthree\nfour", "One\ntwo\nthree\nfour"),
+    ],
+)
+def test_a_text_has_the_length_that_was_asked_for(question: str, text: str, expected: str) -> None:
+    assert "".join(check(question, text)) == expected
+
+
+@pytest.mark.parametrize(
     ("text", "probability", "expected"),
     [
         ("A spider has 80 legs.", 0.2, []),
