@@ -188,9 +188,11 @@ class PromptAnswer:
                 yield chunk
             return
         prompt = plain_chat.make_plain_prompt(self.prompt, self.question)
+        short = await self.ask_short_answer()
         for again in (False, True):
             settings = plain_chat.make_plain_settings(self.prompt.settings, again=again)
-            checker = SentenceChecker(self.question, [message.text for message in prompt.messages])
+            sources = [message.text for message in prompt.messages]
+            checker = SentenceChecker(self.question, sources, None if again else short)
             async with closing(self.stream_sentences(replace(prompt, settings=settings), checker)) as chunks:
                 async for chunk in chunks:
                     yield chunk
@@ -198,6 +200,13 @@ class PromptAnswer:
                 return
         for chunk in self.make_sentence_chunks("embedded_unsure"):
             yield chunk
+
+    async def ask_short_answer(self) -> plain_chat.ShortAnswer | None:
+        prompt = plain_chat.make_short_prompt(self.prompt, self.question)
+        if prompt is None:
+            return None
+        answer = await self.collect(prompt, uses_adapter=False)
+        return plain_chat.find_short_answer(chunk for chunk in answer.chunks if isinstance(chunk, TextChunk))
 
     async def stream_sentences(self, prompt: Prompt, checker: SentenceChecker) -> AsyncIterator[ModelChunk]:
         """Stream the sentences of one answer that the checker passes, and its end unless there is none."""

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from rightseat.models.llamacpp.embedded.model import EmbeddedModel
+from rightseat.models.llamacpp.embedded.plain_chat import EXAMPLES
 from rightseat.models.llamacpp.embedded.shortcuts import BUILTIN_SHORTCUTS, Shortcut
 from rightseat.models.llamacpp.model import LlamaCppModel
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart, UsageChunk
@@ -27,18 +28,23 @@ ANSWERED = Usage(10, 5)
 
 
 class FakeWeights(Model):
-    """Answers in order: `adapter` where the adapter is used, `base` without it. A pair is a tool call."""
+    """Answers in order: `adapter` where the adapter is used, `base` without it. A pair is a tool call. `short` is the
+    answer after examples; these prompts are not recorded."""
 
     name = "weights"
 
-    def __init__(self, adapter: list[Answer] | None = None, base: list[Answer] | None = None) -> None:
-        self.adapter, self.base = adapter or [], base or []
+    def __init__(self, adapter: list[Answer] | None = None, base: list[Answer] | None = None, short: str = "") -> None:
+        self.adapter, self.base, self.short = adapter or [], base or [], short
         self.prompts: list[tuple[Prompt, bool]] = []
 
     def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         return self.stream_chat(prompt)
 
     async def stream_chat(self, prompt: Prompt, *, uses_adapter: bool = False) -> AsyncIterator[ModelChunk]:
+        if any(message.text == EXAMPLES[0][0] for message in prompt.messages):
+            yield TextChunk(self.short)
+            yield FinishChunk("stop")
+            return
         self.prompts.append((prompt, uses_adapter))
         answer = (self.adapter if uses_adapter else self.base).pop(0)
         await asyncio.sleep(0)
@@ -87,6 +93,33 @@ def list_calls(chunks: list[ModelChunk]) -> list[tuple[str, Any]]:
 def assert_finished(chunks: list[ModelChunk], reason: str) -> None:
     assert [chunk.reason for chunk in chunks if isinstance(chunk, FinishChunk)] == [reason]
     assert chunks[-1] == FinishChunk(reason)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("short", "base", "expected"),
+    [
+        ("It is Oslo. More.", "Perhaps it is Oslo. It is cold.", "It is Oslo."),
+        ("A cube has 7 faces.", "A cube has 6 faces.", ""),
+        ("A cube has 6 faces.", "The 6 faces are squares.", "A cube has 6 faces."),
+        (
+            "The highest mountain is Mount Everest, which is 9,000 m high.",
+            "Everest is the highest.",
+            "The highest mountain is Mount Everest.",
+        ),
+    ],
+)
+async def test_a_short_answer_is_shown_if_the_other_one_agrees(short: str, base: str, expected: str) -> None:
+    weights = FakeWeights(["No tool."], [base, base], short)
+    chunks = await ask(weights, make_prompt("Which one is it?", tools=(BOOK,)))
+    assert join_text(chunks).startswith(expected or base)
+    assert (short == join_text(chunks)) is (short == expected)
+    assert_finished(chunks, "stop")
+
+
+async def test_a_second_question_and_a_text_to_write_have_no_short_answer() -> None:
+    for prompt in (make_prompt("Hm.", "Yes.", "Which one?"), make_prompt("Write a poem")):
+        chunks = await ask(FakeWeights(["No tool."], ["A long answer."], "Short."), prompt)
+        assert join_text(chunks) == "A long answer."
 
 
 async def test_a_call_of_the_adapter_is_passed_on() -> None:
@@ -290,6 +323,9 @@ async def test_a_prompt_without_a_choice_goes_to_the_weights_unchanged(prompt: P
 async def test_a_limit_of_the_client_is_told() -> None:
     class Limited(FakeWeights):
         async def stream_chat(self, prompt: Prompt, *, uses_adapter: bool = False) -> AsyncIterator[ModelChunk]:
+            if any(message.text == EXAMPLES[0][0] for message in prompt.messages):
+                yield FinishChunk("stop")
+                return
             self.prompts.append((prompt, uses_adapter))
             yield TextChunk("I have no tool." if uses_adapter else "One sentence. Half a")
             yield UsageChunk(ANSWERED)
