@@ -198,6 +198,8 @@ class PromptAnswer:
                     yield chunk
             if checker.shown.strip():
                 return
+            if checker.disagrees:
+                break
         for chunk in self.make_sentence_chunks("embedded_unsure"):
             yield chunk
 

@@ -5,7 +5,9 @@ not sure of its digits: measured over 26 questions, right numbers had a probabil
 0.45 (docs/embedded-model.md).
 
 A question that opens a chat is asked twice: after examples, which make the answer one short sentence, and without.
-The answer whose first sentence is more probable is shown, and a number of a short answer only if both have it.
+The answer whose first sentence is more probable is shown. A number of a short answer is shown only if both have it,
+and a short answer that shares no word with the other one only if it is probable. Measured over 117 common questions:
+57 right, 23 wrong and 37 left open, where the answer without examples alone had 60, 18 and 39 with much untrue detail.
 """
 
 from __future__ import annotations
@@ -40,6 +42,8 @@ EXAMPLES = (
 )
 MAX_SHORT_TOKENS = 60
 MIN_SHORT_PROBABILITY = 0.45
+# A short answer of which the other answer has no word.
+MIN_LONE_PROBABILITY = 0.6
 WRITING_SYSTEM = "You are a helpful assistant. Write what the user asks for, and nothing else."
 HAIKU_SYSTEM = "You are a poet. Write a haiku about the user's topic: three short lines, and nothing else."
 _DECLINES = re.compile(r"\btools?\b|工具", re.IGNORECASE)
@@ -55,6 +59,14 @@ _NUMBER_WORDS = frozenset(
         r"\w+",
         """two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred thousand million
         billion""",
+    )
+)
+_COMMON_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """about also and are because been called for from has have into its known means more most not other people
+        person process refers some something such than that the their there they this type used uses using was were
+        what when where which with word you your""",
     )
 )
 _ANSWER_NUMBER = re.compile(
@@ -172,10 +184,13 @@ def find_short_answer(chunks: Iterable[TextChunk]) -> ShortAnswer | None:
 
 class SentenceChecker:
     """Splits an answer into sentences and passes those that may be shown. `ended`: the rest is not wanted. `short`: an
-    answer that is shown instead if it is more probable than the first sentence."""
+    answer that is shown instead if it is more probable than the first sentence. `disagrees`: it is, but the two
+    answers differ, so that none is shown."""
 
     def __init__(self, question: str, sources: Iterable[str], short: ShortAnswer | None = None) -> None:
         self._short = short
+        self.disagrees = False
+        self._question = question
         self._is_writing = bool(_WRITING.search(question))
         self._is_fact_question = bool(_FACT_QUESTION.search(question)) and not self._is_writing
         self._line_count = find_line_count(question) if self._is_writing else None
@@ -214,7 +229,8 @@ class SentenceChecker:
             short, self._short = self._short, None
             if short.probability >= _mean_probability(tokens):
                 self.ended = True
-                yield from map(self._show, self._find_agreed_text(short.text, sentence))
+                yield from map(self._show, self._find_agreed_text(short, sentence))
+                self.disagrees = not self._shown
                 return
         words = sentence.strip().lower()
         in_code = self.shown.count("```") % 2 == 1
@@ -230,13 +246,17 @@ class SentenceChecker:
         elif words or self._shown:
             yield self._show(sentence)
 
-    def _find_agreed_text(self, short: str, sentence: str) -> Iterator[str]:
+    def _find_agreed_text(self, short: ShortAnswer, sentence: str) -> Iterator[str]:
         """Yield the short answer up to the first number that neither the question nor the other answer has."""
-        known = _list_numbers(f"{self._sources}\n{sentence}")
-        ends = [match.start() for match in _CLAUSE_END.finditer(short) if match.start() >= _MIN_CLAUSE]
-        for end in (len(short), *reversed(ends)):
-            if _list_numbers(short[:end]) <= known:
-                yield short if end == len(short) else f"{short[:end]}."
+        text = short.text
+        new_stems = _list_stems(text) - _list_stems(self._question)
+        if short.probability < MIN_LONE_PROBABILITY and not new_stems & _list_stems(sentence):
+            return
+        known = _list_numbers(f"{self._question}\n{sentence}")
+        ends = [match.start() for match in _CLAUSE_END.finditer(text) if match.start() >= _MIN_CLAUSE]
+        for end in (len(text), *reversed(ends)):
+            if _list_numbers(text[:end]) <= known:
+                yield text if end == len(text) else f"{text[:end]}."
                 return
 
     def _show(self, sentence: str) -> str:
@@ -318,6 +338,10 @@ def _mean_probability(tokens: Iterable[TokenText]) -> float:
     """Return the geometric mean of the probabilities; 1 without tokens."""
     logs = [math.log(max(token.probability, 1e-6)) for token in tokens if token.text.strip()]
     return math.exp(sum(logs) / len(logs)) if logs else 1.0
+
+
+def _list_stems(text: str) -> set[str]:
+    return {word[:5] for word in re.findall(r"[a-z]{3,}", text.lower()) if word not in _COMMON_WORDS}
 
 
 def _list_numbers(text: str) -> set[str]:

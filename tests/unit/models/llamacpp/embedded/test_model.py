@@ -99,7 +99,7 @@ def assert_finished(chunks: list[ModelChunk], reason: str) -> None:
     ("short", "base", "expected"),
     [
         ("It is Oslo. More.", "Perhaps it is Oslo. It is cold.", "It is Oslo."),
-        ("A cube has 7 faces.", "A cube has 6 faces.", ""),
+        ("A cube has 7 faces.", "A cube has 6 faces.", SENTENCES["embedded_unsure"]["en"]),
         ("A cube has 6 faces.", "The 6 faces are squares.", "A cube has 6 faces."),
         (
             "The highest mountain is Mount Everest, which is 9,000 m high.",
@@ -109,10 +109,9 @@ def assert_finished(chunks: list[ModelChunk], reason: str) -> None:
     ],
 )
 async def test_a_short_answer_is_shown_if_the_other_one_agrees(short: str, base: str, expected: str) -> None:
-    weights = FakeWeights(["No tool."], [base, base], short)
+    weights = FakeWeights(["No tool."], [base], short)
     chunks = await ask(weights, make_prompt("Which one is it?", tools=(BOOK,)))
-    assert join_text(chunks).startswith(expected or base)
-    assert (short == join_text(chunks)) is (short == expected)
+    assert join_text(chunks) == expected
     assert_finished(chunks, "stop")
 
 

@@ -8,7 +8,9 @@ from rightseat.models.llamacpp.embedded.plain_chat import (
     SYSTEM,
     WRITING_SYSTEM,
     SentenceChecker,
+    ShortAnswer,
     declines,
+    find_short_answer,
     make_plain_prompt,
     make_plain_settings,
 )
@@ -146,3 +148,37 @@ def test_the_second_attempt_is_drawn_more_freely() -> None:
     assert (first.temperature, second.temperature) == (0.0, 0.7)
     assert first.extra["repeat_penalty"] < second.extra["repeat_penalty"]
     assert make_plain_settings(SamplingSettings(temperature=0.3), again=True).temperature == 0.3
+
+
+@pytest.mark.parametrize(
+    ("text", "probability", "expected"),
+    [
+        ("It is Oslo. It is cold.", 0.9, "It is Oslo."),
+        ("It is Oslo", 0.9, "It is Oslo"),
+        ("It is Oslo.", 0.4, None),
+        ("", 0.9, None),
+        ("\n", 0.9, None),
+    ],
+)
+def test_a_short_answer_is_a_probable_first_sentence(text: str, probability: float, expected: str | None) -> None:
+    words = dict.fromkeys(("It", "is", "Oslo", "cold"), probability)
+    short = find_short_answer(make_chunks(text, words))
+    assert (short and short.text) == expected
+
+
+@pytest.mark.parametrize(
+    ("short", "text", "expected"),
+    [
+        (ShortAnswer("The liver pumps blood.", 0.5), "The heart does it.", ""),
+        (ShortAnswer("The heart pumps blood.", 0.5), "A heart does it.", "The heart pumps blood."),
+        (ShortAnswer("The liver pumps blood.", 0.95), "The heart does it.", "The liver pumps blood."),
+        (ShortAnswer("The liver pumps blood.", 0.3), "The heart does it.", "The heart does it."),
+        (ShortAnswer("A guitar has 45 strings.", 0.95), "It has 12 strings.", ""),
+    ],
+)
+def test_the_surer_of_two_answers_is_shown(short: ShortAnswer, text: str, expected: str) -> None:
+    checker = SentenceChecker("What pumps?", [], short)
+    words = dict.fromkeys(text.rstrip(".").split(), 0.4)
+    shown = [sentence for chunk in make_chunks(text, words) for sentence in checker.push(chunk)]
+    assert "".join([*shown, *checker.close(complete=True)]) == expected
+    assert checker.disagrees is (not expected)
