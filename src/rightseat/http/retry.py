@@ -1,4 +1,4 @@
-"""Retries with backoff, and the Retry-After header."""
+"""Retries with backoff, a budget that nested retries share, and the Retry-After header."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import asyncio
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from rightseat.errors import RightseatError
+from rightseat.types.streams import closing
 
 T = TypeVar("T")
 MAX_RETRY_AFTER = 86_400.0
@@ -30,19 +32,77 @@ async def call_with_retry(
     """Call `attempt` until it succeeds, at most `tries` times, while `is_retryable(error)`.
 
     The delay doubles from `first_delay` up to `max_delay` seconds, with jitter. An error whose `retry_after`
-    exceeds `max_delay` is raised at once: the caller should know rather than hang.
+    exceeds `max_delay` is raised at once: the caller should know rather than hang. Inside `with_retry_budget`
+    each retry is taken from the budget.
     """
+    budget = current_retry_budget()
     for number in range(1, tries):
         try:
             return await attempt()
         except RightseatError as error:
             requested = error.retry_after or 0.0
-            if not is_retryable(error) or requested > max_delay:
+            if not is_retryable(error) or requested > max_delay or (budget is not None and not budget.take()):
                 raise
             backoff = compute_backoff(number, first_delay, max_delay)
         # Half of the delay is random, so that streams that failed together do not retry together.
         await sleep(max(requested, backoff * (0.5 + random_value() / 2)))
     return await attempt()
+
+
+class RetryBudget:
+    """Retries of one piece of work, such as a step: whatever is tried again in it takes from the same number.
+
+    A part, such as a step within a loop, has a budget of the same size. It is kept while the whole is tried again,
+    so that retries of the whole and of a part do not multiply.
+    """
+
+    def __init__(self, retries: int) -> None:
+        self.retries = self.left = retries
+        self.has_failed = False
+        self.parts: dict[str, RetryBudget] = {}
+
+    def take(self) -> bool:
+        """Use one retry; False if none is left."""
+        if self.left <= 0:
+            return False
+        self.left -= 1
+        return True
+
+    def enter_part(self, key: str) -> RetryBudget:
+        """Return the budget of a part. Entering it again is one of its retries."""
+        part = self.parts.get(key)
+        if part is None:
+            part = self.parts[key] = RetryBudget(self.retries)
+        else:
+            part.take()
+        return part
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether a part has failed with all its retries, so that the whole cannot succeed."""
+        return any(part.has_failed and (part.left <= 0 or part.is_spent) for part in self.parts.values())
+
+
+_RETRY_BUDGET: ContextVar[RetryBudget | None] = ContextVar("retry budget", default=None)
+
+
+def current_retry_budget() -> RetryBudget | None:
+    return _RETRY_BUDGET.get()
+
+
+async def with_retry_budget(stream: AsyncIterator[T], budget: RetryBudget | None) -> AsyncIterator[T]:
+    """Yield the items of a stream; retries inside it are taken from the budget."""
+    async with closing(stream):
+        while True:
+            # Set for one item at a time: between two items the consumer's own code runs.
+            token = _RETRY_BUDGET.set(budget)
+            try:
+                item = await anext(stream)
+            except StopAsyncIteration:
+                return
+            finally:
+                _RETRY_BUDGET.reset(token)
+            yield item
 
 
 def compute_backoff(failures: int, first_delay: float, max_delay: float) -> float:

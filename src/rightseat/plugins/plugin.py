@@ -164,8 +164,8 @@ class Step(Struct, frozen=True, kw_only=True):
     params: dict[str, Any] = {}
     next: str | None = None
     on_error: Step | None = None
-    retry: int = 0
-    """Attempts after the first."""
+    retry: int | None = None
+    """Attempts after the first, with the retries of its HTTP requests; None leaves those to the plugin's policy."""
     timeout: float | None = None
     confirm: bool = False
     """A person must approve before it runs."""

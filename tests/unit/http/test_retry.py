@@ -1,9 +1,9 @@
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
 from rightseat.errors import RightseatError, UpstreamBusy, UpstreamDenied, UpstreamRefused
-from rightseat.http.retry import call_with_retry
+from rightseat.http.retry import RetryBudget, call_with_retry, current_retry_budget, with_retry_budget
 
 
 def make_attempt(*errors: RightseatError) -> Callable[[], Awaitable[str]]:
@@ -92,3 +92,34 @@ async def test_one_try_is_one_try() -> None:
     with pytest.raises(UpstreamRefused):
         await call_with_retry(make_attempt(UpstreamRefused("x")), is_retryable=is_refused, tries=1, sleep=clock.sleep)
     assert clock.waits == []
+
+
+@pytest.mark.demand("flows.retry_never_multiplies")
+async def test_retries_inside_a_budget_are_taken_from_it() -> None:
+    attempts = 0
+
+    async def attempt() -> str:
+        nonlocal attempts
+        attempts += 1
+        raise UpstreamBusy("busy")
+
+    async def call() -> AsyncIterator[str]:
+        yield await call_with_retry(attempt, is_retryable=lambda error: True, tries=9, first_delay=0)
+
+    with pytest.raises(UpstreamBusy):
+        _ = [item async for item in with_retry_budget(call(), RetryBudget(2))]
+    assert attempts == 3
+    assert current_retry_budget() is None, "between two items there is no budget"
+
+
+@pytest.mark.demand("flows.retry_never_multiplies")
+def test_a_part_that_is_entered_again_uses_a_retry_and_is_spent_once_it_fails_without_any() -> None:
+    whole = RetryBudget(1)
+    part = whole.enter_part("a")
+    part.has_failed = True
+    assert (part.left, whole.is_spent) == (1, False)
+    assert whole.enter_part("a") is part
+    assert (part.left, whole.is_spent) == (0, True)
+    assert whole.enter_part("b").left == 1, "each part has its own"
+    part.has_failed = False
+    assert not whole.is_spent

@@ -69,7 +69,7 @@ def parse_step(value: Any, name: str) -> Step:
         params=params or {},
         next=read_text(value.get("next")) or None,
         on_error=parse_error_handler(value.get("on_error"), f"{name}.on_error"),
-        retry=int(parse_limit(value, "retry", MAX_RETRIES) or 0),
+        retry=None if (retry := parse_limit(value, "retry", MAX_RETRIES)) is None else int(retry),
         timeout=parse_limit(value, "timeout", MAX_TIMEOUT) or None,
         confirm=value.get("confirm") is True or value.get("dangerous") is True,
         repeatable=value["repeatable"] if isinstance(value.get("repeatable"), bool) else None,

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from rightseat.config.secret import mask
 from rightseat.errors import ContinuationGone, FlowFailed, FlowStopped, RightseatError
-from rightseat.http.retry import compute_backoff
+from rightseat.http.retry import RetryBudget, compute_backoff, current_retry_budget, with_retry_budget
 from rightseat.plugins.flows.checkpoint import FlowProgress, resolve_next_step
 from rightseat.plugins.flows.step_context import FlowServices, StepContext, StepError, StepOutput
 from rightseat.plugins.flows.steps import LLM, NONE, get_kind
@@ -296,11 +296,15 @@ class FlowRun:
         """Run the step with its retries; the last item is the final outcome."""
         if not self.is_repeatable(step):
             await self.save(begun=True)
+        budget = self.make_retry_budget(step)
         outcome: StepOutcome = StepFailure("")
-        for number in range(step.retry + 1):
+        for number in range((step.retry or 0) + 1):
             if number:
+                if budget is None or budget.is_spent or not budget.take():
+                    break
                 await asyncio.sleep(compute_backoff(number, INITIAL_BACKOFF, MAX_BACKOFF))
-            async with closing(stream_attempt(self.make_context(step, model))) as items:
+            attempt = stream_attempt(self.make_context(step, model))
+            async with closing(with_retry_budget(attempt, budget)) as items:
                 async for item in items:
                     if isinstance(item, StepOutcome):
                         outcome = self.validate_jump(item)
@@ -308,7 +312,16 @@ class FlowRun:
                         yield item
             if not isinstance(outcome, StepFailure):
                 break
+        if budget is not None:
+            budget.has_failed = isinstance(outcome, StepFailure)
         yield outcome
+
+    def make_retry_budget(self, step: Step) -> RetryBudget | None:
+        """Return the step's retries, which its HTTP requests use too: its own, else those of the step around it."""
+        if step.retry is not None:
+            return RetryBudget(step.retry)
+        outer = current_retry_budget()
+        return outer.enter_part(self.progress.make_step_key(step)) if outer is not None else None
 
     def make_context(self, step: Step, model: UsageTrackingModel) -> StepContext:
         async def save_state(state: Any) -> None:
