@@ -75,6 +75,11 @@ def fill_value(template: Any, find: VariableLookup) -> Any:
             return template
 
 
+def is_placeholder(text: str) -> bool:
+    """Whether the text is one placeholder and nothing else."""
+    return _PLACEHOLDER.fullmatch(text) is not None
+
+
 def is_text(value: Any) -> bool:
     """Whether the value of a param is a text, or texts by language: `{en: …, zh: …}`."""
     texts = value.values() if isinstance(value, dict) and value and value.keys() <= set(LANGUAGES) else [value]
@@ -147,12 +152,13 @@ def is_known_variable(path: str, flow: Flow) -> bool:
     return match_variable(path, (*BUILT_IN, *flow.steps)) is not None
 
 
-def check_placeholders(flow: Flow, step: Step, param: str) -> Iterator[Problem]:
-    """Report the placeholders of a param that resemble a known name."""
+def check_placeholders(flow: Flow, step: Step, param: str, also: Sequence[str] = ()) -> Iterator[Problem]:
+    """Report the placeholders of a param that resemble a known name. `also` are names known in this param."""
+    names = (*BUILT_IN, *flow.steps, *also)
     for placeholder in iter_placeholders(step.params.get(param)):
         word = placeholder.partition(".")[0].partition("[")[0]
-        near = difflib.get_close_matches(word, (*BUILT_IN, *flow.steps), 1, MIN_SIMILARITY)
-        if near and not is_known_variable(placeholder, flow):
+        near = difflib.get_close_matches(word, names, 1, MIN_SIMILARITY)
+        if near and match_variable(placeholder, names) is None:
             what = f"{{{placeholder}}} is text: nothing is called so."
             yield make_step_problem(flow, step, f"params.{param}", what, f"Did you mean {{{near[0]}}}?", "style")
 

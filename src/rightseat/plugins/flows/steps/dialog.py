@@ -7,8 +7,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from rightseat.documents.json import encode_json
 from rightseat.engine.assembler import EventAssembler
 from rightseat.errors import CallerError
+from rightseat.plugins.flows.paths import decode_json_text, describe_value, join_path
 from rightseat.plugins.flows.step_context import (
     FlowReferences,
     StepContext,
@@ -23,10 +25,15 @@ from rightseat.plugins.flows.templates import (
     DEFAULT_SYSTEM_PROMPT,
     DEFAULT_USER_PROMPT,
     StepVariables,
+    UnknownVariable,
+    as_text,
     check_placeholders,
     choose_text,
     fill_template,
+    fill_value,
+    is_placeholder,
     is_text,
+    match_variable,
     render_prompts,
 )
 from rightseat.plugins.plugin import Flow, Problem, Step
@@ -41,6 +48,7 @@ from rightseat.types.tools import Ask, Pause
 PROMPT_PARAMS = ("system_prompt", "user_prompt")
 NUMBER_PARAMS = ("temperature", "max_tokens")
 ANSWER = "answer"
+EACH = "each"
 SAY = "say"
 
 
@@ -101,15 +109,48 @@ async def run_ask(ctx: StepContext) -> StepStream:
     """Ask the user `question`, for free text, for one of `options`, or for values that fit `schema`; the answer
     is the output."""
     schema, options = ctx.step.params.get("schema"), ctx.step.params.get("options")
-    has_options = isinstance(options, list) and not isinstance(schema, dict)
+    has_options = isinstance(options, list | str) and not isinstance(schema, dict)
     if ctx.answers:
         answer = ctx.answers[-1]
         yield StepOutput(answer[ANSWER] if has_options and isinstance(answer, dict) else answer)
         return
     text = fill_template(choose_text(ctx.step.params.get("question"), ctx.turn), StepVariables(ctx))
     if has_options and options:
-        schema = {"type": "object", "properties": {ANSWER: {"enum": options}}, "required": [ANSWER]}
+        choices = list_options(options, OptionVariables(ctx))
+        schema = {"type": "object", "properties": {ANSWER: {"enum": choices}}, "required": [ANSWER]}
     yield Pause((Ask(text, "form", schema) if isinstance(schema, dict) else Ask(text),))
+
+
+class OptionVariables(StepVariables):
+    """Variables of `options`: also `{each}`, the items of the step before, unless a step has that name."""
+
+    def __call__(self, path: str) -> Any:
+        try:
+            return super().__call__(path)
+        except UnknownVariable:
+            if match_variable(path, (EACH,)) is None:
+                raise
+            return super().__call__(f"data{path[len(EACH) :]}")
+
+
+def list_options(options: list[Any] | str, variables: OptionVariables) -> list[Any]:
+    """Return the choices, each once. A path stands for the values of its list; StepError where it has none."""
+    choices: list[Any] = []
+    for option in [options] if isinstance(options, str) else options:
+        value = decode_json_text(fill_value(option, variables))
+        if isinstance(options, str) and not isinstance(value, list):
+            raise StepError(f"The options {options} are no list: there is {describe_value(value)}.")
+        choices += value if isinstance(value, list) else [value]
+    unique = list({encode_json(choice): choice for choice in choices if choice is not None}.values())
+    if not unique:
+        raise StepError(f"There is nothing to choose from: options {as_text(options)} are empty.")
+    for choice in unique:
+        if isinstance(choice, dict | list):
+            name = next(iter(choice), "name") if isinstance(choice, dict) else 0
+            path = join_path(as_text(options).strip("{}"), name) if isinstance(options, str) else "start.name"
+            kinds = describe_value(choice).replace("an object", "objects", 1)
+            raise StepError(f"The options {as_text(options)} are {kinds}. Write {{{path}}}.")
+    return unique
 
 
 def check_ask(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
@@ -118,8 +159,11 @@ def check_ask(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem
     if not question or not is_text(question) or not str(question).strip():
         yield make_step_problem(flow, step, "params.question", "It asks nothing.", "Write the question.")
     options = params.get("options")
-    if options is not None and not (isinstance(options, list) and options):
-        yield make_step_problem(flow, step, "params.options", "It is no list of answers.", "Write them, or none.")
+    is_path = isinstance(options, str) and is_placeholder(options)
+    if options is not None and not is_path and not (isinstance(options, list) and options):
+        fix = 'Write them as a list, or a path such as "{start.name}".'
+        yield make_step_problem(flow, step, "params.options", "It is no list of answers.", fix)
+    yield from check_placeholders(flow, step, "options", (EACH,))
     schema = params.get("schema")
     if schema is None:
         return
