@@ -1,9 +1,10 @@
-"""Charts of a table: kind and axes (from params, the model, or the columns), data, ECharts option and CSV."""
+"""Charts of a table: kind and axes (from params, the model, or the columns), data, ECharts option, description and CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
+import operator
 import re
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
@@ -26,6 +27,12 @@ OTHERS_LABEL = "…"
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 Number = int | float
 Option = dict[str, Any]
+ECHARTS_TYPES = frozenset(
+    "bar line pie scatter effectScatter heatmap radar gauge funnel boxplot candlestick graph tree treemap sunburst "
+    "sankey map lines parallel themeRiver pictorialBar custom".split()
+)
+OPTION_KEYS = ("xAxis", "yAxis", "dataset", "tooltip", "legend", "visualMap", "radar", "polar", "grid", "title")
+MAX_DEPTH = 40
 _ID_NAME = re.compile(r"(?i)(^|[_. ])(id|no|key|code|编号)$")
 _SHARE_WORDS = re.compile(r"(?i)\b(share|percent|proportion|portion|ratio|anteil|breakdown)|占比|比例|份额|百分")
 _KIND_WORDS: dict[ChartKind, re.Pattern[str]] = {
@@ -333,3 +340,48 @@ def build_heatmap(plot: Plot) -> Option:
         "visualMap": {**visual_map, "orient": "horizontal", "left": "center", "bottom": 0},
         "series": [{"type": "heatmap", "name": plot.y, "data": data}],
     }
+
+
+def is_chart_option(value: Any) -> bool:
+    """Whether the value is an option for ECharts: series of its types, and another of its keys."""
+    if not isinstance(value, dict) or not any(key in value for key in OPTION_KEYS):
+        return False
+    series = value.get("series")
+    return (
+        isinstance(series, list)
+        and bool(series)
+        and all(isinstance(one, dict) and one.get("type") in ECHARTS_TYPES for one in series)
+    )
+
+
+def describe_chart(option: Option) -> dict[str, str]:
+    """Return the kind and the title of a chart, for a prompt."""
+    kinds = dict.fromkeys(name_series_kind(series) for series in option["series"])
+    title = option.get("title")
+    text = title.get("text") if isinstance(title, dict) else None
+    return {"chart": ", ".join(kinds), **({"title": text} if isinstance(text, str) and text else {})}
+
+
+def name_series_kind(series: Option) -> str:
+    match series:
+        case {"type": "bar", "stack": _}:
+            return "stacked"
+        case {"type": "line", "areaStyle": _}:
+            return "area"
+        case {"type": "pie", "radius": [_, _]}:
+            return "ring"
+        case _:
+            return str(series["type"])
+
+
+def describe_charts(value: Any, depth: int = 0) -> Any:
+    """Return the value with each option in it as kind and title; the value itself where there is none."""
+    if depth > MAX_DEPTH or not isinstance(value, dict | list):
+        return value
+    if isinstance(value, list):
+        items = [describe_charts(item, depth + 1) for item in value]
+        return value if all(map(operator.is_, items, value)) else items
+    if is_chart_option(value):
+        return describe_chart(value)
+    fields = {name: describe_charts(item, depth + 1) for name, item in value.items()}
+    return value if all(map(operator.is_, fields.values(), value.values())) else fields

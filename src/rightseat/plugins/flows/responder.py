@@ -22,7 +22,7 @@ from rightseat.errors import ContinuationGone, FlowFailed, FlowStopped, NotConfi
 from rightseat.plugins.flows.checkpoint import FlowCheckpoint, FlowProgress
 from rightseat.plugins.flows.run import FlowFinished, FlowRun, StepFailure, UsageTrackingModel, stream_attempt
 from rightseat.plugins.flows.step_context import FlowServices, StepContext, StepOutput
-from rightseat.plugins.flows.templates import ANSWER_STEP
+from rightseat.plugins.flows.templates import ANSWER_STEP, describe_data
 from rightseat.plugins.http.request import find_idempotency_parameter
 from rightseat.plugins.plugin import Flow, NextFlow, Operation, Plugin, make_tool_name
 from rightseat.tools.delegate import REQUEST_SCHEMA
@@ -197,7 +197,8 @@ def make_result(finished: FlowFinished, budget: int | None) -> Result:
     if finished.progress.spoken:
         return Result(finished.output.data)
     outputs = finished.progress.outputs
-    data = {name: out.data for name, out in outputs.items() if out.jump is None and out.data is not None}
+    finished = {name: output.data for name, output in outputs.items() if output.jump is None}
+    data = {name: describe_data(value) for name, value in finished.items() if value is not None}
     full = Result({"outputs": data})
     if budget is None or fits_budget(full.text, budget):
         return full

@@ -18,6 +18,7 @@ from rightseat.documents.json import JsonCutter, encode_json
 from rightseat.engine.history import MESSAGE_TOKENS
 from rightseat.engine.structured import SCHEMA_INSTRUCTION
 from rightseat.errors import ContextTooLong
+from rightseat.plugins.charts.chart import describe_chart, describe_charts, is_chart_option
 from rightseat.plugins.flows.paths import decode_json_text, parse_path, resolve_path
 from rightseat.plugins.flows.step_context import StepContext, StepOutput, make_step_problem
 from rightseat.plugins.plugin import END, Flow, Problem, Step
@@ -117,9 +118,12 @@ class StepVariables:
         name = match_variable(path, (*BUILT_IN, *self.ctx.flow.steps, *self.ctx.outputs))
         if name is None:
             raise UnknownVariable(path)
-        value = self.value(name)
         rest = path[len(name) :]
-        return resolve_path(value, parse_path(rest), name) if rest else value
+        return resolve_path(self.value(name), parse_path(rest), name) if rest else self.whole_value(name)
+
+    def whole_value(self, name: str) -> Any:
+        """Return what the name alone stands for."""
+        return self.value(name)
 
     def value(self, name: str) -> Any:
         ctx = self.ctx
@@ -139,6 +143,66 @@ class StepVariables:
             case _:
                 # A step that was skipped by a choice has no output.
                 return ctx.outputs[name].data if name in ctx.outputs else None
+
+
+class PromptVariables(StepVariables):
+    """Variables of one prompt. `{context}` leaves out what the templates show in whole, and a chart stands as
+    kind, title and the table that it was drawn from."""
+
+    def __init__(self, ctx: StepContext, *templates: Any) -> None:
+        super().__init__(ctx)
+        self.names = set(iter_placeholders(list(templates)))
+
+    def whole_value(self, name: str) -> Any:
+        ctx = self.ctx
+        if name == "context":
+            return build_context(ctx, self.list_shown_outputs())
+        if name == "steps":
+            return {name: describe_data(output.data) for name, output in iter_finished_steps(ctx)}
+        output = find_input_output(ctx) if name == "data" else ctx.outputs.get(name)
+        if output is None or not is_chart_option(output.data):
+            return self.value(name) if name == "question" else describe_data(self.value(name))
+        source = find_drawn_output(ctx, output)
+        return {**describe_chart(output.data), **({"table": describe_data(source.data)} if source else {})}
+
+    def list_shown_outputs(self) -> list[StepOutput]:
+        """Return the outputs that the templates show in whole beside the context."""
+        ctx = self.ctx
+        if "steps" in self.names:
+            return list(ctx.outputs.values())
+        named = [ctx.outputs[name] for name in self.names if name in ctx.outputs]
+        before = find_input_output(ctx) if "data" in self.names else None
+        shown = [*named, *([before] if before else [])]
+        drawn = (find_drawn_output(ctx, output) for output in shown if is_chart_option(output.data))
+        return [*shown, *(output for output in drawn if output)]
+
+
+def find_input_output(ctx: StepContext) -> StepOutput | None:
+    """Return the output that `{data}` stands for: the previous one, skipping choices; None in an on_error step."""
+    if ctx.failure or ctx.previous is None:
+        return None
+    before = [ctx.previous, *list(ctx.outputs.values())[::-1]]
+    return next((output for output in before if output.jump is None), None)
+
+
+def find_drawn_output(ctx: StepContext, chart: StepOutput) -> StepOutput | None:
+    """Return the output that a chart was drawn from: that of the render step's `from`, else the one before it."""
+    before: StepOutput | None = None
+    for name, output in ctx.outputs.items():
+        if output is chart:
+            step = ctx.flow.steps.get(name)
+            source = step.params.get("from") if step else None
+            return ctx.outputs.get(source) if isinstance(source, str) else before
+        if output.jump is None and output.data is not None and not is_chart_option(output.data):
+            before = output
+    return None
+
+
+def describe_data(data: Any) -> Any:
+    """Return data for a prompt: options of charts, also as JSON text, become kind and title."""
+    if isinstance(data, str) and '"series"' in data and is_chart_option(option := decode_json_text(data)):
+        return describe_chart(option)
+    return describe_charts(data)
 
 
 def match_variable(path: str, names: Iterable[str]) -> str | None:
@@ -176,8 +240,8 @@ def get_input_data(ctx: StepContext) -> Any:
     """Return the previous output's data, skipping choices; in an on_error step, the error message."""
     if ctx.failure:
         return ctx.failure
-    before = [ctx.previous, *list(ctx.outputs.values())[::-1]] if ctx.previous else []
-    return next((output.data for output in before if output.jump is None), None)
+    output = find_input_output(ctx)
+    return output.data if output else None
 
 
 def iter_finished_steps(ctx: StepContext) -> Iterator[tuple[str, StepOutput]]:
@@ -188,12 +252,14 @@ def iter_finished_steps(ctx: StepContext) -> Iterator[tuple[str, StepOutput]]:
             yield name, output
 
 
-def build_context(ctx: StepContext) -> str:
-    """Return the conversation and the step outputs, shortened, without a model call."""
+def build_context(ctx: StepContext, left_out: Sequence[StepOutput] = ()) -> str:
+    """Return the conversation and the step outputs, shortened, without a model call. `left_out` are outputs that
+    the prompt shows elsewhere."""
+    finished = [pair for pair in iter_finished_steps(ctx) if not any(pair[1] is output for output in left_out)]
     sections = {
         "Conversation": format_conversation(ctx.turn, ctx.question),
         "The application says": [f"{entry.description}: {entry.value}" for entry in ctx.turn.context],
-        "Finished steps": [f"{name}: {summarize_output(output)}" for name, output in iter_finished_steps(ctx)],
+        "Finished steps": [f"{name}: {summarize_output(output)}" for name, output in finished],
     }
     return "\n\n".join("\n".join([f"{title}:", *lines]) for title, lines in sections.items() if lines)
 
@@ -206,7 +272,7 @@ def format_conversation(turn: Turn, question: str) -> list[str]:
 
 
 def summarize_output(output: StepOutput) -> str:
-    data = output.data
+    data = describe_data(output.data)
     shown = cut_middle(as_text(data), STEP_BUDGET) if isinstance(data, str) else JsonCutter().cut(data, STEP_BUDGET)
     return f"{output.message} {shown}".strip()
 
@@ -253,7 +319,7 @@ async def render_prompts(ctx: StepContext, *templates: str, reserved: int = 0) -
     """Fill the templates, together within the prompt budget less `reserved`."""
     # In a thread, because data may be large.
     budget = prompt_budget(ctx.services.context) - reserved
-    return await asyncio.to_thread(fit_templates, templates, StepVariables(ctx), budget)
+    return await asyncio.to_thread(fit_templates, templates, PromptVariables(ctx, *templates), budget)
 
 
 def fit_templates(templates: Sequence[str], variables: StepVariables, budget: int) -> RenderedPrompts:

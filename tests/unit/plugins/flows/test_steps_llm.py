@@ -111,7 +111,7 @@ async def test_a_callers_schema_is_the_answers() -> None:
 async def test_prompts_stay_within_80_percent_of_the_context(size: int) -> None:
     used = make_services(reply_text("ok"), context=2000)
     rows = [{"name": f"host-{number}", "cpu": number} for number in range(size)]
-    made = await run_step(make_context(make_llm_step(user_prompt=SEED), used, before=rows, question="Which? " * 400))
+    made = await run_step(make_context(make_llm_step(user_prompt=SEED), used, before=rows, question="Which? " * 600))
     [cut] = [item for item in made if isinstance(item, Custom)]
     assert cut == Custom("prompt_cut", {"step": "report", "cut": ["question", "data"]})
     assert 1000 < sum(estimate_tokens(one.text) for one in list_prompts(used)[0].messages) <= 1600

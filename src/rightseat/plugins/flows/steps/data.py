@@ -17,6 +17,7 @@ from rightseat.engine.structured import generate_structured
 from rightseat.errors import UpstreamGarbled
 from rightseat.plugins.charts.chart import (
     CHART_KINDS,
+    MAX_TITLE_LENGTH,
     ChartSpec,
     Plot,
     build_chart_schema,
@@ -51,8 +52,10 @@ from rightseat.plugins.flows.step_context import (
 )
 from rightseat.plugins.flows.steps import StepKind
 from rightseat.plugins.flows.templates import (
+    PromptVariables,
     StepVariables,
     as_text,
+    check_placeholders,
     choose_text,
     fill_template,
     fill_value,
@@ -101,6 +104,21 @@ def check_source(step: Step, flow: Flow) -> Iterator[Problem]:
         yield make_step_problem(flow, step, "params.from", what, format_hint(str(source), flow.steps))
 
 
+def format_title(ctx: StepContext) -> str:
+    """Return the step's `title`, with its placeholders filled; empty if it has none."""
+    title = ctx.step.params.get("title")
+    if not title or not is_text(title):
+        return ""
+    text = fill_template(choose_text(title, ctx.turn), StepVariables(ctx))
+    return " ".join(text.split())[:MAX_TITLE_LENGTH]
+
+
+def check_title(step: Step, flow: Flow) -> Iterator[Problem]:
+    if not is_text(step.params.get("title", "")):
+        yield make_step_problem(flow, step, "params.title", "It is not a text.", "Write title: Hours by host.")
+    yield from check_placeholders(flow, step, "title")
+
+
 async def run_extract(ctx: StepContext) -> StepStream:
     """Take the values `keys` from a step's output, by dotted paths or JSONPath (`$…`)."""
     data = decode_json_text(get_source_data(ctx, "not run, so it has no output"))
@@ -108,7 +126,7 @@ async def run_extract(ctx: StepContext) -> StepStream:
     # A JSONPath may scan all of large data.
     uses_jsonpath = any(map(is_jsonpath, paths.values()))
     values = await asyncio.to_thread(extract_all, data, paths) if uses_jsonpath else extract_all(data, paths)
-    yield Artifact(f"extract-{secrets.token_hex(8)}", "table", ctx.step.name, make_rows(values))
+    yield Artifact(f"extract-{secrets.token_hex(8)}", "table", format_title(ctx) or ctx.step.name, make_rows(values))
     yield StepOutput(values, f"Took {', '.join(values)}.")
 
 
@@ -165,8 +183,9 @@ def make_cell(value: Any) -> Any:
 
 
 def check_extract(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
-    yield from check_param_names(flow, step, "An extract step", ("keys", "from"))
+    yield from check_param_names(flow, step, "An extract step", ("keys", "from", "title"))
     yield from check_source(step, flow)
+    yield from check_title(step, flow)
     keys = step.params.get("keys")
     paths = list(keys.values()) if isinstance(keys, dict) else [keys] if isinstance(keys, str) else keys
     if not isinstance(paths, list) or not paths:
@@ -193,7 +212,7 @@ async def run_sql(ctx: StepContext) -> StepStream:
         raise StepError(f"The database did not answer: {error}") from None
     yield Custom("sql", {"step": ctx.step.name, "database": answer.database, "sql": answer.sql})
     rows = answer.rows.to_dicts()
-    yield Artifact(f"sql-{secrets.token_hex(8)}", "table", ctx.step.name, rows)
+    yield Artifact(f"sql-{secrets.token_hex(8)}", "table", format_title(ctx) or ctx.step.name, rows)
     more = ", and there are more" if answer.rows.truncated else ""
     yield StepOutput(rows, f"The database gave {len(rows)} {'row' if len(rows) == 1 else 'rows'}{more}.")
 
@@ -201,8 +220,10 @@ async def run_sql(ctx: StepContext) -> StepStream:
 async def run_query(ctx: StepContext) -> Any:
     from rightseat.plugins.sql import database as sql
 
-    params, names = ctx.step.params, StepVariables(ctx)
-    question = fill_template(str(params.get("question") or "{question}"), names)
+    params = ctx.step.params
+    template, background_template = str(params.get("question") or "{question}"), params.get("background") or ""
+    names = PromptVariables(ctx, template, background_template)
+    question = fill_template(template, names)
     databases = ctx.services.databases
     name = params.get("database")
     if name is None and databases:
@@ -213,10 +234,10 @@ async def run_query(ctx: StepContext) -> Any:
         what = f"There is no database {name!r}." if name else "There is no database."
         raise StepError(f"{what} Write [databases.{name or 'NAME'}] with its url into rightseat.toml.")
     if params.get("sql"):
-        values = fill_value(params.get("values") or {}, names)
+        values = fill_value(params.get("values") or {}, StepVariables(ctx))
         sql_values = {name: make_sql_value(value) for name, value in values.items()}
         return await sql.run_query(database, str(params["sql"]), sql_values)
-    background = as_text(fill_value(params.get("background") or "", names))
+    background = as_text(fill_value(background_template, names))
     # Tables get half of the budget; the rest is for the question and the background.
     budget = prompt_budget(ctx.services.context) // 2
     request = sql.SqlQuestion(text=question, background=cut_middle(background, budget // 2), budget=budget)
@@ -232,7 +253,9 @@ def make_sql_value(value: Any) -> Any:
 
 def check_sql(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     params = step.params
-    yield from check_param_names(flow, step, "An sql step", ("database", "question", "background", "sql", "values"))
+    names = ("database", "question", "background", "sql", "values", "title")
+    yield from check_param_names(flow, step, "An sql step", names)
+    yield from check_title(step, flow)
     if not isinstance(params.get("sql", ""), str):
         fix = "Write one SELECT, with :names for values."
         yield make_step_problem(flow, step, "params.sql", "It is not a text.", fix)
@@ -250,10 +273,8 @@ async def run_render(ctx: StepContext) -> StepStream:
     except NoTableFound as error:
         raise StepError(f"It cannot be drawn: {error}") from None
     chart = await choose_chart(ctx, table)
-    title = ctx.step.params.get("title")
-    if title and is_text(title):
-        text = fill_template(choose_text(title, ctx.turn), StepVariables(ctx))
-        chart = fit_to_table(replace(chart, title=text), table)
+    if title := format_title(ctx):
+        chart = replace(chart, title=title)
     plot = await asyncio.to_thread(build_plot, chart, table)
     option = build_option(plot)
     for artifact in make_artifacts(ctx.turn, plot, option, chart.title or ctx.step.name):
@@ -316,6 +337,7 @@ def check_render(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Prob
     params = step.params
     yield from check_param_names(flow, step, "A render step", ("from", "title", "choose", *CHART_PARAMS))
     yield from check_source(step, flow)
+    yield from check_title(step, flow)
     kind = params.get("kind")
     if kind is not None and kind not in CHART_KINDS:
         what = f"There is no chart {kind!r}."
