@@ -1,4 +1,5 @@
-"""Charts of a table: kind and axes (from params, the model, or the columns), data, ECharts option, description and CSV."""
+"""Charts of a table: kind and axes (from params, the model, or the columns), data, ECharts option and CSV, and the
+description of an option for a prompt."""
 
 from __future__ import annotations
 
@@ -27,10 +28,12 @@ OTHERS_LABEL = "…"
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 Number = int | float
 Option = dict[str, Any]
-ECHARTS_TYPES = frozenset(
-    "bar line pie scatter effectScatter heatmap radar gauge funnel boxplot candlestick graph tree treemap sunburst "
-    "sankey map lines parallel themeRiver pictorialBar custom".split()
-)
+# fmt: off
+ECHARTS_TYPES = frozenset((
+    "bar", "line", "pie", "scatter", "effectScatter", "heatmap", "radar", "gauge", "funnel", "boxplot", "candlestick",
+    "graph", "tree", "treemap", "sunburst", "sankey", "map", "lines", "parallel", "themeRiver", "pictorialBar", "custom",
+))
+# fmt: on
 OPTION_KEYS = ("xAxis", "yAxis", "dataset", "tooltip", "legend", "visualMap", "radar", "polar", "grid", "title")
 MAX_DEPTH = 40
 _ID_NAME = re.compile(r"(?i)(^|[_. ])(id|no|key|code|编号)$")

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from rightseat.errors import CallerError
-from rightseat.plugins import number_patterns
+from rightseat.plugins import value_patterns
 from rightseat.plugins.http.request import find_idempotency_parameter
 from rightseat.plugins.plugin import BINARY_FORMAT, Operation
 from rightseat.types.schema import SchemaValidator, get_validator
@@ -181,7 +181,7 @@ class OperationArguments:
 
     def validate(self, arguments: dict[str, Any]) -> str | None:
         """Return the first violation in complete arguments, or None."""
-        return self.validator.find_problem(arguments) or number_patterns.check_number_patterns(self.schema, arguments)
+        return self.validator.find_problem(arguments) or value_patterns.check_value_patterns(self.schema, arguments)
 
     def check(self, arguments: Any) -> str | None:
         """Return the first violation in a model's arguments, or None. Missing ones are asked of the user."""

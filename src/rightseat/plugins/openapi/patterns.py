@@ -1,7 +1,7 @@
-"""`pattern` as plugin documents mean it: for the whole value, and also on numbers.
+"""`pattern` as plugin documents mean it: for the whole value of any type.
 
-JSON Schema applies patterns to strings only. On an integer a pattern becomes an equivalent range or enum;
-otherwise it stays in the schema as `x-pattern`, which `plugins.number_patterns` checks.
+JSON Schema applies patterns to strings only. On an integer a pattern becomes an equivalent range or enum, on a
+boolean an enum, on a list the pattern of its items; otherwise it stays in the schema as `x-pattern`, which `plugins.value_patterns` checks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from rightseat.plugins.number_patterns import NUMBER_PATTERN, is_simple_pattern, strip_anchors
+from rightseat.plugins.value_patterns import VALUE_PATTERN, is_simple_pattern, strip_anchors
 
 MAX_ENUM = 64
 MAX_INTEGER_SCANNED = 9_999
@@ -47,6 +47,11 @@ def matches(pattern: str, text: str) -> bool:
     return bool(jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=_REGEX).is_valid(text))
 
 
+def is_json_pattern(pattern: str) -> bool:
+    """Tell whether the pattern of a list begins with its bracket, so that it is of the list's JSON."""
+    return pattern.removeprefix("^").lstrip("(?:").startswith((r"\[", "[[]", r"[\[]"))
+
+
 def number_keywords(pattern: str, fractions: bool) -> dict[str, Any]:
     """Return the keywords that replace the pattern on a number."""
     bare = strip_anchors(pattern)
@@ -54,7 +59,7 @@ def number_keywords(pattern: str, fractions: bool) -> dict[str, Any]:
         bare = bare[1:-1].removeprefix("?:")
     limits = integer_keywords(bare) if is_simple_pattern(bare) else None
     if limits is None:
-        return {NUMBER_PATTERN: pattern}
+        return {VALUE_PATTERN: pattern}
     return {"type": "integer", **limits} if fractions else limits
 
 

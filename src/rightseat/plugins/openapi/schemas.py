@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from rightseat.plugins.number_patterns import NUMBER_PATTERN, is_simple_pattern, strip_anchors
+from rightseat.plugins.value_patterns import VALUE_PATTERN, is_simple_pattern, matches_text, strip_anchors
 from rightseat.plugins.openapi import patterns
 from rightseat.plugins.openapi.keywords import (
     JSON_TYPES,
@@ -234,19 +234,45 @@ class SchemaConverter:
         pattern = node.value.get("pattern")
         if pattern is None or pattern == "":
             return
-        place, text, kinds = node.child("pattern"), str(pattern), schema_types(schema)
+        place, text = node.child("pattern"), str(pattern)
         if not patterns.is_valid_pattern(text):
             self.problems.add(place, "It is no regular expression, and is passed over.", "Check its brackets.")
-        elif not kinds or "string" in kinds:
+        else:
+            self.apply_pattern(schema, text, place)
+
+    def apply_pattern(self, schema: Schema, text: str, place: Node) -> None:
+        """Bind the values of the schema's type to the pattern: a list's items, unless the pattern is of its JSON."""
+        kinds = schema_types(schema)
+        if not kinds or "string" in kinds:
             schema["pattern"] = patterns.anchor_pattern(text, (*schema.get("examples", ()), *schema.get("enum", ())))
         elif "integer" in kinds or "number" in kinds:
             self.add_number_pattern(schema, text, place)
+        elif "array" in kinds and not patterns.is_json_pattern(text):
+            items = dict(schema.get("items") or {})
+            if items.keys() & {"$ref", "pattern", "anyOf", "oneOf", "allOf"}:
+                schema["items"] = {"allOf": [items, {"pattern": patterns.anchor_pattern(text, ())}]}
+            else:
+                self.apply_pattern(items, text, place)
+                schema["items"] = items
+        elif "array" in kinds or "object" in kinds:
+            schema[VALUE_PATTERN] = text
+        elif "boolean" in kinds:
+            self.add_boolean_pattern(schema, text, place)
         else:
             self.problems.add(place, f"says nothing of {' or '.join(kinds)}.", "Delete it.")
 
+    def add_boolean_pattern(self, schema: Schema, text: str, place: Node) -> None:
+        values = [value for value, word in ((True, "true"), (False, "false")) if matches_text(text, word)]
+        if not values:
+            fix = "Write true, false or true|false."
+            self.problems.add(place, "It matches neither true nor false, and is passed over.", fix)
+        elif len(values) == 1:
+            null = [None] if "null" in schema_types(schema) else []
+            schema.setdefault("enum", [*values, *null])
+
     def add_number_pattern(self, schema: Schema, text: str, place: Node) -> None:
         limits = patterns.number_keywords(text, schema["type"] == "number")
-        if NUMBER_PATTERN in limits and not is_simple_pattern(strip_anchors(text)):
+        if VALUE_PATTERN in limits and not is_simple_pattern(strip_anchors(text)):
             fix = "Use minimum, maximum or enum."
             self.problems.add(place, "It is more than digits, on a number; it is passed over.", fix)
             return

@@ -1,15 +1,20 @@
-"""Regex patterns on numbers, which the plugin guide allows and JSON Schema does not.
+"""Regex patterns on numbers, lists and objects, which the plugin guide allows and JSON Schema does not.
 
-A schema holds such a pattern as `x-pattern`; `check_number_patterns` checks arguments against it.
+A schema holds such a pattern as `x-pattern`; `check_value_patterns` checks arguments against it: the text of a
+number, the JSON of a list or an object.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
-NUMBER_PATTERN = "x-pattern"
+from rightseat.errors import CallerError
+from rightseat.types.schema import get_validator
+
+VALUE_PATTERN = "x-pattern"
 MAX_DEPTH = 40
 MAX_DECIMALS = 9
 _ATOMS = re.compile(r"(?:-|\\-|\\d|\\\.|\[(?:[-.0-9]|\\d)+\]|[0-9]|\(\?:|[()|])(?:[?*+]|\{\d{1,2}(?:,\d{0,2})?\})?")
@@ -17,7 +22,7 @@ _QUANTIFIED_GROUP = re.compile(r"\)[*+{]")
 
 
 def strip_anchors(pattern: str) -> str:
-    """Return the pattern without ^ and $: it applies to the whole number anyway."""
+    """Return the pattern without ^ and $: it applies to the whole value anyway."""
     bare = pattern.removeprefix("^")
     return bare[:-1] if bare.endswith("$") and not bare.endswith(r"\$") else bare
 
@@ -39,7 +44,7 @@ def is_simple_pattern(bare: str) -> bool:
     return True
 
 
-def check_number_patterns(schema: dict[str, Any], value: Any) -> str | None:
+def check_value_patterns(schema: dict[str, Any], value: Any) -> str | None:
     """Return a message for the model if the value violates an `x-pattern` of the schema; else None."""
     return _check_value(schema, value, schema.get("$defs") or {}, "", 0)
 
@@ -59,6 +64,10 @@ def _check_value(schema: Any, value: Any, defs: dict[str, Any], where: str, dept
     if "$ref" in schema:
         target = defs.get(str(schema["$ref"]).removeprefix("#/$defs/"))
         return _check_value(target, value, defs, where, depth + 1)
+    pattern = schema.get(VALUE_PATTERN)
+    if isinstance(pattern, str) and not matches_pattern(pattern, value):
+        shown = value if isinstance(value, int | float) else "its JSON"
+        return f"{where or 'value'}: {shown} does not match the pattern {pattern}"
     if isinstance(value, dict):
         inner = [(schema.get("properties") or {}).get(key) for key in value]
         pairs = zip(inner, value.values(), (f"{where}.{key}".lstrip(".") for key in value), strict=True)
@@ -67,10 +76,24 @@ def _check_value(schema: Any, value: Any, defs: dict[str, Any], where: str, dept
         items = enumerate(value)
         found = (_check_value(schema.get("items"), v, defs, f"{where}[{n}]", depth + 1) for n, v in items)
         return next(filter(None, found), None)
-    pattern = schema.get(NUMBER_PATTERN)
-    if pattern is None or isinstance(value, bool) or not isinstance(value, int | float):
-        return None
+    return None
+
+
+def matches_pattern(pattern: str, value: Any) -> bool:
+    """Whether a number's text or a container's JSON matches the whole pattern; other values are not its subject."""
+    if isinstance(value, dict | list):
+        spaced = json.dumps(value, ensure_ascii=False)
+        compact = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return any(matches_text(pattern, text) for text in (compact, spaced))
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return True
     bare = strip_anchors(pattern)
-    if not is_simple_pattern(bare) or any(re.fullmatch(bare, written) for written in iter_spellings(value)):
-        return None
-    return f"{where or 'value'}: {value} does not match the pattern {pattern}"
+    return not is_simple_pattern(bare) or any(re.fullmatch(bare, written) for written in iter_spellings(value))
+
+
+def matches_text(pattern: str, text: str) -> bool:
+    """Whether the whole text matches, with a regex engine that bounds its time."""
+    try:
+        return get_validator({"pattern": f"^(?:{strip_anchors(pattern)})$"}).find_problem(text) is None
+    except CallerError:
+        return True
