@@ -3,6 +3,7 @@
 - loop: Assistant and Engine, the model ⇄ tool loop as a Responder.
 - assembler, structured: model chunks → events; answers that must fit a JSON Schema.
 - tool_calls, answer_parser: ToolCallBatch runs the calls of one answer; a person's answers to their questions.
+- form_values: values of a form out of JSON, `name: value` pairs and lists with commas.
 - resume: a turn that waits is saved as a Continuation and goes on with the next request.
 - history: the messages that fit the model's context window and capabilities.
 - artifacts, toolsets: tables and files for doors; combined toolsets and direct tool calls.

@@ -8,6 +8,18 @@ from typing import Any
 
 import msgspec
 
+from rightseat.engine.form_values import (
+    core_schema,
+    drop_required,
+    find_json,
+    fit_value,
+    has_type,
+    is_container,
+    keep_valid_fields,
+    merge_deep,
+    parse_list,
+    parse_named_values,
+)
 from rightseat.engine.structured import generate_structured
 from rightseat.errors import RightseatError
 from rightseat.types.language import Language
@@ -60,34 +72,56 @@ async def resolve_answer(
     a form are added."""
     accepted_fields = earlier or {}
     try:
-        value = answer.payload if answer.text is None else await parse_answer(ask, answer.text, model, language)
+        value = await read_answer(ask, answer, model, language)
     except AnswerInvalid as invalid:
         raise AnswerInvalid(str(invalid), accepted_fields) from None
     if ask.kind == "confirm" and isinstance(value, bool):
         value = {"approved": value}
     if ask.kind == "form" and isinstance(value, dict):
-        value = {**accepted_fields, **value}
+        value = merge_deep(accepted_fields, value)
     problem = get_validator(ask.schema).find_problem(value)
     if problem is not None:
         why = describe_missing_fields(ask.schema, value, language)
         why = why or get_sentence("answer_invalid", language, problem=problem)
-        raise AnswerInvalid(why, valid_fields(ask.schema, value) or accepted_fields)
+        raise AnswerInvalid(why, keep_valid_fields(ask.schema, value, ask.schema) or accepted_fields)
     return value
+
+
+async def read_answer(ask: Ask, answer: InterruptAnswer, model: Model, language: Language) -> Any:
+    """Return the answer's value, in the shape of a form's schema where that is plain."""
+    value = answer.payload
+    is_form = ask.kind == "form"
+    if answer.text is not None:
+        value = await parse_answer(ask, answer.text, model, language)
+    elif is_form and isinstance(value, str) and get_validator(ask.schema).find_problem(value) is not None:
+        value = await parse_answer(ask, value, model, language)
+    if not is_form:
+        return value
+    value = fit_value(ask.schema, value, parse_scalar, ask.schema)
+    fields = schema_fields(ask.schema)
+    values = value if isinstance(value, dict) else {}
+    words = {
+        name: text
+        for name, text in values.items()
+        if isinstance(text, str) and name in fields and is_container(fields[name], ask.schema)
+    }
+    if not words:
+        return value
+    text = "\n".join(f"{name}: {words[name]}" for name in words)
+    extracted = await extract_with_model(ask, text, model, language)
+    rest = {name: inner for name, inner in values.items() if name not in words}
+    return merge_deep(rest, extracted) if isinstance(extracted, dict) else rest
 
 
 def describe_missing_fields(schema: dict[str, Any], value: Any, language: Language) -> str:
     """Describe the missing required fields of a form; empty if there are none."""
-    required = schema.get("required") or ()
-    missing = [name for name in required if isinstance(value, dict) and name not in value]
-    return get_sentence("fields_not_said", language, fields=", ".join(missing)) if missing else ""
-
-
-def valid_fields(schema: dict[str, Any], value: Any) -> dict[str, Any]:
-    """Return the fields that are valid by themselves."""
-    fields = schema_fields(schema)
-    defs = {"$defs": schema["$defs"]} if "$defs" in schema else {}
-    values = {name: value[name] for name in value if name in fields} if isinstance(value, dict) else {}
-    return {name: v for name, v in values.items() if not get_validator({**fields[name], **defs}).find_problem(v)}
+    if not isinstance(value, dict):
+        return ""
+    paths = get_validator(schema).find_missing(value)
+    if paths is None:
+        paths = [(name,) for name in schema.get("required") or () if name not in value]
+    names = ", ".join(".".join(path) for path in paths)
+    return get_sentence("fields_not_said", language, fields=names) if names else ""
 
 
 async def parse_answer(ask: Ask, text: str, model: Model, language: Language) -> Any:
@@ -96,30 +130,50 @@ async def parse_answer(ask: Ask, text: str, model: Model, language: Language) ->
         return parse_consent(text)
     if ask.kind == "form" and is_decline(ask.schema, text):
         raise AnswerDeclined
+    properties = schema_fields(ask.schema)
+    decoded = find_json(text) if properties else None
+    if isinstance(decoded, dict) and decoded.keys() & properties:
+        return decoded
     simple = parse_scalar(ask.schema, text)
     if simple is not None:
         return simple
-    properties = schema_fields(ask.schema)
     if len(properties) == 1:
         (name, schema), *_ = properties.items()
         if (only := parse_scalar(schema, text)) is not None:
             return {name: only}
         if choices := schema.get("enum"):
             raise AnswerInvalid(get_sentence("answer_one_of", language, choices=", ".join(map(str, choices))))
+    return await parse_form(ask, text, decoded, model, language)
+
+
+async def parse_form(ask: Ask, text: str, decoded: Any, model: Model, language: Language) -> Any:
+    """Parse text as the values of a form: JSON, `name: value` pairs, a list, or words that the model reads."""
+    if decoded is not None:
+        fitted = fit_value(ask.schema, decoded, parse_scalar, ask.schema)
+        # An object is the answer, valid or not; a list may be a part of a sentence.
+        if isinstance(decoded, dict) or fitted is not decoded:
+            return fitted
     with contextlib.suppress(msgspec.DecodeError, RecursionError):
         value = msgspec.json.decode(text)
-        # An object is the answer, valid or not; other JSON, such as a number, may be plain text.
-        if isinstance(value, dict) or get_validator(ask.schema).find_problem(value) is None:
+        if get_validator(ask.schema).find_problem(value) is None:
             return value
-    return parse_named_values(properties, text) or await extract_with_model(ask, text, model, language)
+    if named := parse_named_values(ask.schema, text, parse_scalar):
+        return named
+    properties = schema_fields(ask.schema)
+    if len(properties) == 1:
+        (name, schema), *_ = properties.items()
+        core = core_schema(schema, ask.schema)
+        values = parse_list(core, text, parse_scalar, ask.schema) if has_type(core, "array") else None
+        if values is not None:
+            return {name: values}
+    return await extract_with_model(ask, text, model, language)
 
 
 async def extract_with_model(ask: Ask, text: str, model: Model, language: Language) -> Any:
     """Let the model extract the values. All fields are optional, so that it invents none."""
     question = f"{ask.message}\n\nThe person answered:\n{text}\n\nGive the values that the answer states."
-    optional = {key: value for key, value in ask.schema.items() if key != "required"}
     try:
-        return await generate_structured(model, question, optional)
+        return await generate_structured(model, question, drop_required(ask.schema))
     except RightseatError:
         raise AnswerInvalid(get_sentence("answer_unreadable", language)) from None
 
@@ -134,20 +188,6 @@ def is_decline(schema: dict[str, Any], text: str) -> bool:
     forms = (schema, *schema_fields(schema).values())
     offered = {str(choice).lower() for form in forms for choice in form.get("enum") or ()}
     return normalize_reply(text) in DECLINE_WORDS - offered
-
-
-def parse_named_values(properties: dict[str, dict[str, Any]], text: str) -> dict[str, Any] | None:
-    """Parse `name: value` lines or comma-separated pairs; None if the text is anything else."""
-    lines = text.strip().splitlines()
-    values: dict[str, Any] = {}
-    for part in lines if len(lines) > 1 else re.split("[,;，；]", text):
-        name, mark, text_value = re.sub("[=：]", ":", part, count=1).partition(":")
-        name = name.strip(" -*`\"'")
-        value = parse_scalar(properties[name], text_value) if mark and name in properties else None
-        if value is None:
-            return None
-        values[name] = value
-    return values
 
 
 def parse_scalar(schema: dict[str, Any], text: str) -> Any:

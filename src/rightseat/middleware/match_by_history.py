@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rightseat.engine.answer_parser import parse_consent
+from rightseat.engine.form_values import FormField, list_form_fields
 from rightseat.types.agents import Layer, Responder, make_layer
 from rightseat.types.events import CallStart, Event, Interrupt, RunFinished, TextDelta, text_events
 from rightseat.types.language import Language, detect_language
@@ -97,18 +98,17 @@ def format_question(question: Interrupt, language: Language) -> str:
     """Format the question with a hint on how to answer."""
     if question.kind == "confirm":
         return f"{question.message}\n\n{get_sentence('reply_yes_or_no', language)}"
-    fields = question.schema.get("properties") or {}
+    fields = list_form_fields(question.schema)
     if question.kind == "form" and len(fields) > 1:
-        lines = [f"{name}{format_field_note(field)}" for name, field in fields.items()]
+        lines = [f"{field.name}{format_field_note(field)}" for field in fields]
     else:
-        lines = next((choices for field in fields.values() if (choices := list_choices(field))), [])
+        lines = next((choices for field in fields if (choices := list_choices(field.schema))), [])
     return "\n".join([question.message, *([""] if lines else []), *(f"- {line}" for line in lines)])
 
 
-def format_field_note(field: object) -> str:
-    text = field.get("description") if isinstance(field, dict) else None
-    options = ", ".join(list_choices(field))
-    return (f": {text}" if text else "") + (f" ({options})" if options else "")
+def format_field_note(field: FormField) -> str:
+    options = ", ".join(list_choices(field.schema))
+    return (f": {field.description}" if field.description else "") + (f" ({options})" if options else "")
 
 
 def list_choices(field: object) -> list[str]:

@@ -31,7 +31,8 @@ Option = dict[str, Any]
 # fmt: off
 ECHARTS_TYPES = frozenset((
     "bar", "line", "pie", "scatter", "effectScatter", "heatmap", "radar", "gauge", "funnel", "boxplot", "candlestick",
-    "graph", "tree", "treemap", "sunburst", "sankey", "map", "lines", "parallel", "themeRiver", "pictorialBar", "custom",
+    "graph", "tree", "treemap", "sunburst", "sankey", "map", "lines", "parallel", "themeRiver", "pictorialBar",
+    "custom",
 ))
 # fmt: on
 OPTION_KEYS = ("xAxis", "yAxis", "dataset", "tooltip", "legend", "visualMap", "radar", "polar", "grid", "title")

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from rightseat.engine.form_values import merge_deep
 from rightseat.plugins.http.api import ApiClient
 from rightseat.plugins.http.arguments import OperationArguments
 from rightseat.plugins.http.files import Attachment, find_attachment, list_attachments
@@ -128,7 +129,8 @@ class OperationTool:
         files = list_attachments(context.turn.messages)
         progress.files, missing_files = self.resolve_files(arguments, files)
         missing = self.arguments.find_missing(arguments)
-        if missing and progress.stage == "start":
+        # Again after an empty answer: a form may send "" for a field that nobody has filled.
+        if missing and progress.stage in ("start", "values"):
             fields = [self.arguments.describe_path(path) for path in missing]
             text = format_values_question(self.operation.name, fields, context.turn)
             return progress.make_pause("values", Ask(text, "form", self.arguments.build_form(missing)))
@@ -206,14 +208,3 @@ class OperationTool:
         if progress.approved_fingerprint != progress.fingerprint:
             return error_result("changed", "The call is no longer the one that was agreed to. Ask again.")
         return progress
-
-
-def merge_deep(base: dict[str, Any], update: dict[str, Any]) -> dict[str, Any]:
-    """Merge two objects recursively; values of `update` win."""
-    merged = dict(base)
-    for name, value in update.items():
-        existing = merged.get(name)
-        if isinstance(existing, dict) and isinstance(value, dict):
-            value = merge_deep(existing, value)
-        merged[name] = value
-    return merged

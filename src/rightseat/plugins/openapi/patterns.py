@@ -1,7 +1,8 @@
 """`pattern` as plugin documents mean it: for the whole value of any type.
 
 JSON Schema applies patterns to strings only. On an integer a pattern becomes an equivalent range or enum, on a
-boolean an enum, on a list the pattern of its items; otherwise it stays in the schema as `x-pattern`, which `plugins.value_patterns` checks.
+boolean an enum, on a list the pattern of its items; otherwise it stays in the schema as `x-pattern`, which
+`plugins.value_patterns` checks.
 """
 
 from __future__ import annotations

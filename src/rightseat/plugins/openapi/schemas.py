@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from rightseat.plugins.value_patterns import VALUE_PATTERN, is_simple_pattern, matches_text, strip_anchors
 from rightseat.plugins.openapi import patterns
 from rightseat.plugins.openapi.keywords import (
     JSON_TYPES,
@@ -24,6 +23,7 @@ from rightseat.plugins.openapi.keywords import (
 )
 from rightseat.plugins.openapi.node import Node, ProblemList, RefResolver, is_truthy
 from rightseat.plugins.plugin import KeyPath
+from rightseat.plugins.value_patterns import VALUE_PATTERN, is_simple_pattern, matches_text, strip_anchors
 
 Schema = dict[str, Any]
 DEFS_PREFIX = "#/$defs/"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.plugins.value_patterns import VALUE_PATTERN, check_value_patterns, strip_anchors
 from rightseat.plugins.openapi.patterns import number_keywords
+from rightseat.plugins.value_patterns import VALUE_PATTERN, check_value_patterns, strip_anchors
 from rightseat.types.schema import get_validator
 from tests.unit.plugins.folders import load_schema
 

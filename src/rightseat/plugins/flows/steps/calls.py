@@ -8,8 +8,9 @@ from typing import Any
 
 from msgspec import Struct, convert, to_builtins
 
+from rightseat.engine.form_values import drop_required
 from rightseat.engine.structured import generate_structured
-from rightseat.errors import CallerError, FlowStopped
+from rightseat.errors import CallerError, FlowStopped, UpstreamGarbled
 from rightseat.plugins.flows.paths import decode_json_text
 from rightseat.plugins.flows.step_context import (
     FlowReferences,
@@ -86,9 +87,8 @@ async def run_api(ctx: StepContext) -> StepStream:
             rendered = await render_prompts(ctx, ARGUMENTS_PROMPT, reserved=estimate_overhead(missing, operation))
             if rendered.cut:
                 yield Custom("prompt_cut", {"step": ctx.step.name, "cut": list(rendered.cut)})
-            question = f"{rendered.texts[0]}\n\n{operation}"
-            answer = await generate_structured(ctx.services.model, question, missing)
-            arguments = {**{name: value for name, value in answer.items() if value is not None}, **arguments}
+            answer = await generate_arguments(ctx, f"{rendered.texts[0]}\n\n{operation}", missing)
+            arguments = {**keep_usable_arguments(tool, answer), **arguments}
         if tool.check is not None and (wrong := tool.check(arguments)):
             raise StepError(f"The arguments do not fit {endpoint}: {wrong}")
         pending = PendingCall(arguments)
@@ -107,6 +107,15 @@ async def run_api(ctx: StepContext) -> StepStream:
                     yield await make_api_output(ctx, item)
                 case _:
                     yield item
+
+
+async def generate_arguments(ctx: StepContext, question: str, schema: Schema) -> dict[str, Any]:
+    """Return the model's arguments; none if its answer fits no schema, and the operation asks for those it needs."""
+    try:
+        arguments: dict[str, Any] = await generate_structured(ctx.services.model, question, schema)
+    except UpstreamGarbled:
+        return {}
+    return arguments
 
 
 def normalize_endpoint(step: Step) -> str:
@@ -179,7 +188,24 @@ def build_missing_schema(tool: Tool, known: Mapping[str, Any], fixed: bool) -> S
     missing = {name: {"anyOf": [properties.get(name, {}), {"type": "null"}]} for name in required}
     if not fixed:
         missing |= {name: properties[name] for name in others}
-    return add_defs(tool, {"type": "object", "properties": missing, "required": required})
+    # Fields within an argument are optional: a model that must give one makes it up.
+    return {**drop_required(add_defs(tool, {"type": "object", "properties": missing})), "required": required}
+
+
+def keep_usable_arguments(tool: Tool, answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the model's arguments that can be sent or completed: a person is asked for what lacks in a required
+    object, and for the whole of a list whose items lack something."""
+    properties, required = tool.parameters.get("properties") or {}, tool.parameters.get("required") or ()
+
+    def is_usable(name: str, value: Any) -> bool:
+        if value is None:
+            return False
+        schema = properties.get(name)
+        if not isinstance(schema, dict) or matches_schema(tool, schema, value):
+            return True
+        return name in required and bool(get_validator(add_defs(tool, schema)).find_missing(value))
+
+    return {name: value for name, value in answer.items() if is_usable(name, value)}
 
 
 def check_api(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
