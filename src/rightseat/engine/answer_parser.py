@@ -68,8 +68,8 @@ def normalize_reply(text: str) -> str:
 async def resolve_answer(
     ask: Ask, answer: InterruptAnswer, model: Model, language: Language = "en", earlier: dict[str, Any] | None = None
 ) -> Any:
-    """Return the answer as a value of the schema; raise AnswerInvalid or AnswerDeclined. `earlier` of
-    a form are added."""
+    """Return the answer as a value of the schema; raise AnswerInvalid or AnswerDeclined. `earlier` are
+    the fields of a form that were accepted before."""
     accepted_fields = earlier or {}
     try:
         value = await read_answer(ask, answer, model, language)
@@ -93,7 +93,7 @@ async def read_answer(ask: Ask, answer: InterruptAnswer, model: Model, language:
     is_form = ask.kind == "form"
     if answer.text is not None:
         value = await parse_answer(ask, answer.text, model, language)
-    elif is_form and isinstance(value, str) and get_validator(ask.schema).find_problem(value) is not None:
+    elif is_form and isinstance(value, str) and schema_fields(ask.schema):
         value = await parse_answer(ask, value, model, language)
     if not is_form:
         return value
@@ -138,10 +138,11 @@ async def parse_answer(ask: Ask, text: str, model: Model, language: Language) ->
     if simple is not None:
         return simple
     if len(properties) == 1:
-        (name, schema), *_ = properties.items()
-        if (only := parse_scalar(schema, text)) is not None:
+        [(name, field)] = properties.items()
+        core = core_schema(field, ask.schema)
+        if (only := parse_scalar(core, text)) is not None:
             return {name: only}
-        if choices := schema.get("enum"):
+        if choices := core.get("enum"):
             raise AnswerInvalid(get_sentence("answer_one_of", language, choices=", ".join(map(str, choices))))
     return await parse_form(ask, text, decoded, model, language)
 
@@ -161,8 +162,8 @@ async def parse_form(ask: Ask, text: str, decoded: Any, model: Model, language: 
         return named
     properties = schema_fields(ask.schema)
     if len(properties) == 1:
-        (name, schema), *_ = properties.items()
-        core = core_schema(schema, ask.schema)
+        [(name, field)] = properties.items()
+        core = core_schema(field, ask.schema)
         values = parse_list(core, text, parse_scalar, ask.schema) if has_type(core, "array") else None
         if values is not None:
             return {name: values}

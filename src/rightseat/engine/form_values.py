@@ -6,6 +6,7 @@ Nothing here asks a model. `root` is the whole schema, whose `$defs` a field may
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,6 +22,8 @@ Schema = dict[str, Any]
 ParseScalar = Callable[[Schema, str], Any]
 """Returns the text as a scalar of the schema, or None."""
 MAX_DEPTH = 8
+MAX_FIELDS = 100
+"""Fields that are listed: a schema that contains itself has no end."""
 NAMED_SCHEMAS = ("properties", "$defs", "patternProperties", "dependentSchemas")
 _FENCE = re.compile(r"```[\w-]*\n(.*?)\n?```", re.DOTALL)
 _SEPARATOR = re.compile("[,;，；、]")
@@ -41,7 +44,7 @@ class FormField(Struct, frozen=True):
 
 
 def core_schema(schema: Any, root: Schema) -> Schema:
-    """Return the schema behind `$ref`, a nullable `anyOf`, and `allOf`, whose properties are put together."""
+    """Return the schema behind `$ref`, without null, and with the properties of `allOf` put together."""
     for _ in range(MAX_DEPTH):
         if not isinstance(schema, dict):
             return {}
@@ -52,7 +55,10 @@ def core_schema(schema: Any, root: Schema) -> Schema:
         if len(branches) == 1:
             schema = branches[0]
             continue
-        return join_parts(schema, root) if schema.get("allOf") else schema
+        kinds = schema.get("type")
+        others = [kind for kind in kinds if kind != "null"] if isinstance(kinds, list) else []
+        core = {**schema, "type": others[0]} if len(others) == 1 else schema
+        return join_parts(core, root) if schema.get("allOf") else core
     return {}
 
 
@@ -84,8 +90,8 @@ def is_container(schema: Any, root: Schema) -> bool:
 
 
 def list_form_fields(schema: Schema) -> list[FormField]:
-    """Return the fields that a person fills, those of objects and of items in lists among them."""
-    return list(iter_fields(schema, schema, (), True, False))
+    """Return the first fields that a person fills, those of objects and of items in lists among them."""
+    return list(itertools.islice(iter_fields(schema, schema, (), True, False), MAX_FIELDS))
 
 
 def iter_fields(
@@ -161,17 +167,22 @@ def fit_list(core: Schema, value: Any, parse_scalar: ParseScalar, root: Schema, 
     return [fit_value(items, item, parse_scalar, root, depth + 1) for item in value]
 
 
-def accepts_shape(schema: Any, value: dict[str, Any] | list[Any], root: Schema, depth: int = 0) -> bool:
+def accepts_shape(
+    schema: Any, value: dict[str, Any] | list[Any], root: Schema, visited: set[int] | None = None
+) -> bool:
     """Whether the schema, or one field in it, is a list for a list or has the object's names."""
-    core = core_schema(schema, root)
-    if depth > MAX_DEPTH:
+    visited = set() if visited is None else visited
+    if id(schema) in visited:
         return False
+    # By identity: a schema that contains itself has no end.
+    visited.add(id(schema))
+    core = core_schema(schema, root)
     if has_type(core, "array"):
-        return isinstance(value, list) or accepts_shape(core.get("items"), value, root, depth + 1)
+        return isinstance(value, list) or accepts_shape(core.get("items"), value, root, visited)
     fields = get_fields(core)
     if isinstance(value, dict) and value.keys() & fields:
         return True
-    return any(accepts_shape(inner, value, root, depth + 1) for inner in fields.values())
+    return any(accepts_shape(inner, value, root, visited) for inner in fields.values())
 
 
 def expand_dotted_names(value: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:

@@ -192,6 +192,13 @@ async def test_a_list_whose_items_lack_something_is_asked_for(tmp_path: Path) ->
 
 @pytest.mark.io
 @pytest.mark.demand("flows.missing_objects_asked_in_form")
+async def test_an_empty_field_of_a_form_is_asked_for_again(tmp_path: Path) -> None:
+    bodies, seen, _ = await order(tmp_path, {"note": TEXT}, [{"note": ""}, {"note": "soon"}], agui=True)
+    assert (bodies, len(seen[1].questions)) == ([{"note": "soon"}], 1)
+
+
+@pytest.mark.io
+@pytest.mark.demand("flows.missing_objects_asked_in_form")
 async def test_an_answer_that_stays_unreadable_ends_the_flow_in_words(tmp_path: Path) -> None:
     lines = [reply_text("{}")] * 3
     bodies, seen, _ = await order(tmp_path, {"customer": CUSTOMER}, ["hm", "what?", "eh"], *lines)
