@@ -32,7 +32,17 @@ from tests.unit.plugins.http.recording_api import RecordedRequest, RecordingApi,
 
 PAGES = {"en": ROOT / "docs" / "flows.md", "zh": ROOT / "docs" / "flows.zh.md"}
 PLUGINS = {"en": ROOT / "docs" / "plugins.md", "zh": ROOT / "docs" / "plugins.zh.md"}
-FLOW_NAMES = ["compare", "offline_report", "open_ticket", "repair", "ticket_chart", "triage", "uptimes"]
+FLOW_NAMES = [
+    "compare",
+    "offline_report",
+    "open_ticket",
+    "outputs",
+    "repair",
+    "ticket_chart",
+    "triage",
+    "uptime_chart",
+    "uptimes",
+]
 HOSTS = [
     {"id": "h-001", "name": "web-1", "state": "online", "uptime": 90_000},
     {"id": "h-002", "name": "web-2", "state": "online", "uptime": 172_800},
@@ -122,7 +132,7 @@ def test_every_operator_and_kind_is_told(language: str) -> None:
 
 
 def test_the_condition_is_one(language: str) -> None:
-    [given] = [text for text in find_blocks(PAGES[language], "yaml") if not text.startswith("# flows/")]
+    [given] = [text for text in find_blocks(PAGES[language], "yaml") if not text.startswith(("# flows/", "# logs/"))]
     condition = parse_condition(yaml.safe_load(given))
     names: dict[str, Any] = {"start.length": 30, "start": [1], "question": "A Ticket? 工单"}
     assert evaluate_condition(condition, names.__getitem__)

@@ -197,8 +197,8 @@ def make_result(finished: FlowFinished, budget: int | None) -> Result:
     if finished.progress.spoken:
         return Result(finished.output.data)
     outputs = finished.progress.outputs
-    finished = {name: output.data for name, output in outputs.items() if output.jump is None}
-    data = {name: describe_data(value) for name, value in finished.items() if value is not None}
+    values = {name: output.data for name, output in outputs.items() if output.jump is None}
+    data = {name: describe_data(value) for name, value in values.items() if value is not None}
     full = Result({"outputs": data})
     if budget is None or fits_budget(full.text, budget):
         return full

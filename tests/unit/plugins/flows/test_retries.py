@@ -1,6 +1,7 @@
 """`retry` of a step is what it says, whatever is tried again below it: counted at the server that is called."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ async def count_requests(folder: Path, step: str, *statuses: int, rules: str = "
     """How many requests arrive while the API answers with these statuses, then 200; and what the run says."""
     async with serve_recording_api() as api:
         api.replies = [make_json_response({"n": number}, status) for number, status in enumerate(statuses)]
-        paths = {"/x": {method: {} for method in ("get", "post", "put")}}
+        paths: dict[str, Any] = {"/x": {method: {} for method in ("get", "post", "put")}}
         async with serve_plugin(folder, api.url, paths, rules=rules, f=make_flow(step)) as url:
             person = AguiFlowClient(url, "p.f")
             seen = await person.send_message("go")

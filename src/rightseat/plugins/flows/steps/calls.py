@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from msgspec import Struct, convert, to_builtins
@@ -25,14 +25,18 @@ from rightseat.plugins.flows.step_context import (
 from rightseat.plugins.flows.steps import TOOL, StepKind, never_repeatable
 from rightseat.plugins.flows.templates import (
     StepVariables,
+    as_text,
     check_placeholders,
     estimate_overhead,
     fill_value,
     get_input_data,
     render_prompts,
 )
+from rightseat.plugins.http.arguments import is_file, item_schema
+from rightseat.plugins.http.files import list_attachments
 from rightseat.plugins.plugin import Flow, Problem, Step
 from rightseat.types.events import Custom
+from rightseat.types.messages import text_message
 from rightseat.types.schema import get_validator
 from rightseat.types.sentences import get_sentence
 from rightseat.types.streams import closing, with_timeout
@@ -81,7 +85,7 @@ async def run_api(ctx: StepContext) -> StepStream:
     pending = convert(ctx.state, PendingCall) if isinstance(ctx.state, dict) else None
     if pending is None:
         arguments = get_known_arguments(ctx, tool)
-        missing = build_missing_schema(tool, arguments, "values" in ctx.step.params)
+        missing = build_missing_schema(tool, {*arguments, *list_own_files(ctx, tool)}, "values" in ctx.step.params)
         if missing is not None:
             operation = f"The operation is {endpoint}: {tool.description}"
             rendered = await render_prompts(ctx, ARGUMENTS_PROMPT, reserved=estimate_overhead(missing, operation))
@@ -176,7 +180,20 @@ def add_defs(tool: Tool, schema: Schema) -> Schema:
     return {**schema, "$defs": tool.parameters["$defs"]} if "$defs" in tool.parameters else schema
 
 
-def build_missing_schema(tool: Tool, known: Mapping[str, Any], fixed: bool) -> Schema | None:
+def list_own_files(ctx: StepContext, tool: Tool) -> list[str]:
+    """Return the required file arguments that the operation takes or asks for itself: at most one file is attached."""
+    if len(list_attachments(ctx.turn.messages)) > 1:
+        return []
+    properties, schema = tool.parameters.get("properties") or {}, tool.parameters
+    names = (name for name in schema.get("required") or () if name in properties)
+    return [
+        name
+        for name in names
+        if is_file(properties[name], schema) or is_file(item_schema(properties[name], schema), schema)
+    ]
+
+
+def build_missing_schema(tool: Tool, known: Collection[str], fixed: bool) -> Schema | None:
     """Return the schema of arguments for the model to fill: missing required ones (nullable), and optional
     ones unless `fixed`. None if nothing is missing."""
     properties = tool.parameters.get("properties") or {}
@@ -249,7 +266,10 @@ async def run_tool(ctx: StepContext) -> StepStream:
             raise StepError(get_sentence("call_denied", language))
         answers = answers[1:]
     budget = None if ctx.services.context is None else ctx.services.context * 4 // 5
-    tool_context = ToolContext(ctx.turn, ctx.key, ctx.state, answers, budget=budget, idempotency_key=ctx.key)
+    # A class of the original SDK reads `previous_data` from the last tool's message.
+    before = get_input_data(ctx)
+    messages = () if before is None else (text_message("tool", as_text(before)),)
+    tool_context = ToolContext(ctx.turn, ctx.key, ctx.state, answers, messages, budget, idempotency_key=ctx.key)
     last: Result | Pause = Result()
     async with closing(tool.call(arguments, tool_context)) as items:
         async for item in items:
