@@ -208,8 +208,8 @@ def parse_list(core: Schema, text: str, parse_scalar: ParseScalar, root: Schema)
 
 
 def parse_named_values(schema: Schema, text: str, parse_scalar: ParseScalar) -> dict[str, Any] | None:
-    """Parse `name: value` lines or comma-separated pairs; None if the text is anything else. A name is a path, or
-    its last part where only one field has it."""
+    """Parse `name: value` lines or comma-separated pairs; None if the text is anything else. A name is a path, its
+    last part or what describes it, where only one field has it."""
     fields = index_fields(schema)
     lines = text.strip().splitlines()
     values: dict[str, Any] = {}
@@ -232,15 +232,15 @@ def parse_named_values(schema: Schema, text: str, parse_scalar: ParseScalar) -> 
 
 
 def index_fields(schema: Schema) -> dict[str, FormField]:
-    """Return the fields by path and by last part, as far as one field alone has that name."""
+    """Return the fields by path, last part, title and description, as far as one field alone is called so."""
     fields = [field for field in list_form_fields(schema) if not field.in_list]
-    index: dict[str, FormField] = {}
-    names = [field.keys[-1].casefold() for field in fields]
-    for field, name in zip(fields, names, strict=True):
-        index[field.name.casefold()] = field
-        if names.count(name) == 1:
-            index.setdefault(name, field)
-    return index
+    index = {field.name.casefold(): field for field in fields}
+    names: dict[str, list[FormField]] = {}
+    for field in fields:
+        title = field.schema.get("title")
+        for name in {field.keys[-1], field.description, title if isinstance(title, str) else ""} - {""}:
+            names.setdefault(name.casefold().strip(" .。"), []).append(field)
+    return {name: alike[0] for name, alike in names.items() if len(alike) == 1} | index
 
 
 def get_nested(value: Any, keys: tuple[str, ...]) -> Any:

@@ -100,15 +100,18 @@ def format_question(question: Interrupt, language: Language) -> str:
         return f"{question.message}\n\n{get_sentence('reply_yes_or_no', language)}"
     fields = list_form_fields(question.schema)
     if question.kind == "form" and len(fields) > 1:
-        lines = [f"{field.name}{format_field_note(field)}" for field in fields]
+        # Where nothing is required, the mark would stand at every field.
+        optional = get_sentence("optional_field", language) if any(field.required for field in fields) else ""
+        lines = [f"{field.name}{format_field_note(field, optional)}" for field in fields]
     else:
         lines = next((choices for field in fields if (choices := list_choices(field.schema))), [])
     return "\n".join([question.message, *([""] if lines else []), *(f"- {line}" for line in lines)])
 
 
-def format_field_note(field: FormField) -> str:
-    options = ", ".join(list_choices(field.schema))
-    return (f": {field.description}" if field.description else "") + (f" ({options})" if options else "")
+def format_field_note(field: FormField, optional: str) -> str:
+    notes = (", ".join(list_choices(field.schema)), "" if field.required else optional)
+    text = "; ".join(note for note in notes if note)
+    return (f": {field.description}" if field.description else "") + (f" ({text})" if text else "")
 
 
 def list_choices(field: object) -> list[str]:

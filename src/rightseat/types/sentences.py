@@ -26,6 +26,7 @@ SENTENCES: dict[str, dict[Language, str]] = {
         "en": "{name} needs {fields}. Which value shall it have?",
         "zh": "{name} 还需要：{fields}。请问应填写什么？",
     },
+    "optional_field": {"en": "optional", "zh": "可不填"},
     "attach_file": {"en": "Can you attach a file ({names}) to your answer?", "zh": "请随回复上传文件（{names}）。"},
     "choose_file": {
         "en": "Which of the attached files is meant ({names})?",

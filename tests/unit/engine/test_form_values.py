@@ -21,7 +21,7 @@ from tests.kit.timeouts import HANG_TIMEOUT
 
 TEXT = {"type": "string"}
 PERSON = {"type": "object", "properties": {"name": TEXT, "age": {"type": "integer"}}, "required": ["name"]}
-FORM = {
+FORM: dict[str, Any] = {
     "type": "object",
     "properties": {
         "person": {"anyOf": [{"$ref": "#/$defs/Person"}, {"type": "null"}]},

@@ -63,7 +63,7 @@ def make_document(url: str, paths: dict[str, Any]) -> str:
             operation.setdefault("description", "d")
             operation.setdefault("responses", {"200": {"description": "ok"}})
     head = {"openapi": "3.0.0", "info": {"title": "t", "version": "1"}, "servers": [{"url": url}]}
-    return yaml.safe_dump({**head, "paths": paths})
+    return yaml.safe_dump({**head, "paths": paths}, sort_keys=False)
 
 
 def make_json_body(*required: str, **properties: Any) -> dict[str, Any]:

@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from rightseat.models.openai import OpenAIModel
+from tests.kit.faults import fail_with_status
+from tests.kit.upstream import FakeUpstream
 from tests.unit.plugins.flows.served import AguiFlowClient, serve_plugin
 from tests.unit.plugins.http.recording_api import make_json_response, serve_recording_api
 
@@ -61,3 +64,16 @@ async def test_the_retries_of_a_step_with_steps_count_for_each_of_its_requests(t
     branches = f"{{a: {inner}, b: {inner}}}"
     step = f"{{name: start, call_type: parallel, retry: 1, next: end, params: {{at_once: 1, branches: {branches}}}}}"
     assert await count_requests(tmp_path / "d", step, 503, 200, 503, 200) == (4, "Done.")
+
+
+@pytest.mark.long
+@pytest.mark.demand("flows.retry_never_multiplies")
+async def test_the_requests_to_a_model_are_counted_too(tmp_path: Path) -> None:
+    flow = make_flow("{name: start, call_type: llm, params: {user_prompt: Hello}, retry: 3, next: end}")
+    async with FakeUpstream() as upstream:
+        upstream.reply = fail_with_status(503)
+        model = OpenAIModel("m", base_url=upstream.base_url)
+        async with serve_plugin(tmp_path, "http://127.0.0.1:9", {"/x": {"get": {}}}, model, f=flow) as url:
+            assert (await AguiFlowClient(url, "p.f").send_message("go")).error == "flow_failed"
+        await model.close()
+        assert len(upstream.requests) == 4
