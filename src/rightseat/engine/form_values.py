@@ -22,6 +22,8 @@ Schema = dict[str, Any]
 ParseScalar = Callable[[Schema, str], Any]
 """Returns the text as a scalar of the schema, or None."""
 MAX_DEPTH = 8
+MAX_PARTS_DEPTH = 3
+"""`allOf` within `allOf`."""
 MAX_FIELDS = 100
 """Fields that are listed: a schema that contains itself has no end."""
 NAMED_SCHEMAS = ("properties", "$defs", "patternProperties", "dependentSchemas")
@@ -43,7 +45,7 @@ class FormField(Struct, frozen=True):
     in_list: bool = False
 
 
-def core_schema(schema: Any, root: Schema) -> Schema:
+def core_schema(schema: Any, root: Schema, depth: int = 0) -> Schema:
     """Return the schema behind `$ref`, without null, and with the properties of `allOf` put together."""
     for _ in range(MAX_DEPTH):
         if not isinstance(schema, dict):
@@ -58,13 +60,13 @@ def core_schema(schema: Any, root: Schema) -> Schema:
         kinds = schema.get("type")
         others = [kind for kind in kinds if kind != "null"] if isinstance(kinds, list) else []
         core = {**schema, "type": others[0]} if len(others) == 1 else schema
-        return join_parts(core, root) if schema.get("allOf") else core
+        return join_parts(core, root, depth) if schema.get("allOf") and depth < MAX_PARTS_DEPTH else core
     return {}
 
 
-def join_parts(schema: Schema, root: Schema) -> Schema:
+def join_parts(schema: Schema, root: Schema, depth: int) -> Schema:
     parts = [{key: value for key, value in schema.items() if key != "allOf"}]
-    parts += [core_schema(part, root) for part in schema["allOf"]]
+    parts += [core_schema(part, root, depth + 1) for part in schema["allOf"]]
     joined = {key: value for part in reversed(parts) for key, value in part.items()}
     properties = {name: inner for part in parts for name, inner in (part.get("properties") or {}).items()}
     required = [name for part in parts for name in part.get("required") or ()]
@@ -84,9 +86,8 @@ def get_fields(core: Schema) -> dict[str, Any]:
 def is_container(schema: Any, root: Schema) -> bool:
     """Whether the value is an object or a list, and never a text."""
     core = core_schema(schema, root)
-    return bool(get_fields(core)) or (
-        not has_type(core, "string") and any(has_type(core, t) for t in ("object", "array"))
-    )
+    can_be_container = has_type(core, "object") or has_type(core, "array")
+    return bool(get_fields(core)) or (can_be_container and not has_type(core, "string"))
 
 
 def list_form_fields(schema: Schema) -> list[FormField]:
@@ -220,9 +221,9 @@ def parse_named_values(schema: Schema, text: str, parse_scalar: ParseScalar) -> 
         is_list = field is not None and has_type(field.schema, "array")
         if field is None or not (rest or is_list):
             return None
-        text_value = rest[0] if rest else part
-        parse = (lambda s, t: parse_list(s, t, parse_scalar, schema)) if is_list else parse_scalar
-        value = parse(field.schema, text_value)
+        written = rest[0] if rest else part
+        parsed_list = parse_list(field.schema, written, parse_scalar, schema) if is_list else None
+        value = parsed_list if is_list else parse_scalar(field.schema, written)
         if value is None:
             return None
         earlier = get_nested(values, field.keys) if not rest else None

@@ -49,6 +49,8 @@ def test_references_nulls_and_parts_are_looked_through() -> None:
     )
     assert core_schema({"$ref": "#/$defs/None"}, {}) == core_schema(None, {}) == {}
     assert core_schema({"$ref": "#"}, {"$ref": "#"}) == {}
+    circular = {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}
+    assert core_schema(circular, circular) == circular
     names = [(field.name, field.required) for field in list_form_fields(FORM)]
     assert names == [("person.name", True), ("person.age", False), ("tags", False)]
 

@@ -222,3 +222,15 @@ steps:
         person = OpenAIFlowClient(url, "p.f")
         assert "customer.address.city" in (await person.send_message("go")).text
         assert (await person.answer_question(json.dumps(ANNA))).text == "To Bonn."
+
+
+@pytest.mark.io
+@pytest.mark.demand("flows.missing_objects_asked_in_form")
+async def test_optional_arguments_are_never_left_out_in_silence(tmp_path: Path) -> None:
+    paths = {"/orders": {"post": make_json_body(items=ITEMS, customer=CUSTOMER)}}
+    for number, lines in enumerate(([GARBLED, GARBLED], [reply_text('{"items": [{"sku": "A7"}]}')] * 2)):
+        model, folder = FakeModel(*lines), tmp_path / str(number)
+        async with serve_recording_api() as api, serve_plugin(folder, api.url, paths, model, f=FLOW) as url:
+            person = AguiFlowClient(url, "p.f")
+            seen = await person.send_message("Order A7.")
+        assert (seen.error, api.requests) == ("flow_failed", [])

@@ -114,10 +114,13 @@ async def run_api(ctx: StepContext) -> StepStream:
 
 
 async def generate_arguments(ctx: StepContext, question: str, schema: Schema) -> dict[str, Any]:
-    """Return the model's arguments; none if its answer fits no schema, and the operation asks for those it needs."""
+    """Return the model's arguments; none if its answer does not fit and a person will be asked for required ones."""
     try:
         arguments: dict[str, Any] = await generate_structured(ctx.services.model, question, schema)
     except UpstreamGarbled:
+        if not schema["required"]:
+            # Nobody is asked: a call without its optional arguments could do more than was meant.
+            raise
         return {}
     return arguments
 
@@ -202,25 +205,25 @@ def build_missing_schema(tool: Tool, known: Collection[str], fixed: bool) -> Sch
     others = [name for name in properties if name not in known and name not in required]
     if not required and (fixed or (needed and known) or not others):
         return None
-    missing = {name: {"anyOf": [properties.get(name, {}), {"type": "null"}]} for name in required}
+    # Fields within a required argument are optional: a model that must give one makes it up.
+    missing = {name: {"anyOf": [drop_required(properties.get(name, {})), {"type": "null"}]} for name in required}
     if not fixed:
         missing |= {name: properties[name] for name in others}
-    # Fields within an argument are optional: a model that must give one makes it up.
-    return {**drop_required(add_defs(tool, {"type": "object", "properties": missing})), "required": required}
+    schema = {"type": "object", "properties": missing, "required": required}
+    defs = tool.parameters.get("$defs") or {}
+    return {**schema, "$defs": {name: drop_required(inner) for name, inner in defs.items()}} if defs else schema
 
 
 def keep_usable_arguments(tool: Tool, answer: dict[str, Any]) -> dict[str, Any]:
-    """Return the model's arguments that can be sent or completed: a person is asked for what lacks in a required
-    object, and for the whole of a list whose items lack something."""
+    """Return the model's arguments without nulls and without required ones that a person must give as a whole: a list
+    whose items lack something. What lacks in an object is asked for alone."""
     properties, required = tool.parameters.get("properties") or {}, tool.parameters.get("required") or ()
 
     def is_usable(name: str, value: Any) -> bool:
-        if value is None:
-            return False
         schema = properties.get(name)
-        if not isinstance(schema, dict) or matches_schema(tool, schema, value):
-            return True
-        return name in required and bool(get_validator(add_defs(tool, schema)).find_missing(value))
+        if value is None or name not in required or not isinstance(schema, dict):
+            return value is not None
+        return get_validator(add_defs(tool, schema)).find_missing(value) is not None
 
     return {name: value for name, value in answer.items() if is_usable(name, value)}
 
