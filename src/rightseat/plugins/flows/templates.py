@@ -153,6 +153,10 @@ class PromptVariables(StepVariables):
         super().__init__(ctx)
         self.names = set(iter_placeholders(list(templates)))
 
+    def __call__(self, path: str) -> Any:
+        value = super().__call__(path)
+        return value if path == "question" else describe_data(value)
+
     def whole_value(self, name: str) -> Any:
         ctx = self.ctx
         if name == "context":
@@ -161,7 +165,7 @@ class PromptVariables(StepVariables):
             return {name: describe_data(output.data) for name, output in iter_finished_steps(ctx)}
         output = find_input_output(ctx) if name == "data" else ctx.outputs.get(name)
         if output is None or not is_chart_option(output.data):
-            return self.value(name) if name == "question" else describe_data(self.value(name))
+            return self.value(name)
         source = find_drawn_output(ctx, output)
         return {**describe_chart(output.data), **({"table": describe_data(source.data)} if source else {})}
 

@@ -103,10 +103,13 @@ async def test_charts_of_loops_and_branches_are_described_too(tmp_path: Path) ->
     call_type: parallel
     params: {branches: {one: {call_type: render, params: {from: start, kind: pie, title: Hours}}}}
 """
-    (told,), _ = await run_flow(tmp_path, steps)
+    (told,), _ = await run_flow(tmp_path / "a", steps)
     assert [word for word in OPTION_WORDS if word in told] == []
     assert told.count('"chart":"bar"') == 2
     assert '"chart":"pie","title":"Hours"' in told
+    prompt = '  - {name: fourth, call_type: llm, params: {user_prompt: "{second[0]} {third.one.series[0].type}"}}\n'
+    (told,), _ = await run_flow(tmp_path / "b", steps + "    next: fourth\n" + prompt)
+    assert told.endswith('{"chart":"bar"} pie'), "a path to a chart gives its description, one into it a value"
 
 
 @pytest.mark.io
