@@ -15,7 +15,7 @@ from rightseat.tools.builtin.match_dates import match_dates, match_time, match_t
 from rightseat.tools.builtin.numerals import read_names, replace_english_numerals
 from rightseat.tools.builtin.units import find_unit
 
-MAX_QUESTION = 160
+MAX_QUESTION = 240
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _OPENINGS = re.compile(
     r"^(?:(?:please|hi|hello|hey|ok|okay|so|and|now|well|thanks|quick question|just)\b[\s,.!:]*|"
@@ -90,6 +90,10 @@ def match_calculation(question: str) -> dict[str, str] | None:
         expression = match_chinese_calculation(text)
     else:
         expression = match_english(text)
+    if not expression:
+        from rightseat.tools.builtin.match_problems import match_problem
+
+        expression = match_problem(text, chinese=bool(_HAN.search(text)))
     return {"expression": expression} if expression else None
 
 

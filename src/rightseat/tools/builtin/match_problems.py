@@ -1,0 +1,539 @@
+"""Recognizer of word problems of one to three steps: `apples cost $3 per kg, how much do 4 kg cost?`.
+
+A problem is read as quantities with units and as what is asked for. Units decide which operation fits, words decide
+between those that units leave open. Every number of the message has to be used, and only one reading may fit: else
+the problem was not understood, and nothing is returned.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct, structs
+
+from rightseat.tools.builtin.expression import is_expression
+from rightseat.tools.builtin.match_clauses import MAX_CLAUSES, is_blocked, split_clauses
+from rightseat.tools.builtin.match_quantities import (
+    COUNT,
+    DISTANCES,
+    EACH,
+    FACTOR,
+    MONEY,
+    PERCENT,
+    TIMES,
+    UNITS,
+    Quantity,
+    prepare_chinese,
+    read_chinese,
+    read_english,
+    set_unit,
+    to_singular,
+)
+
+MAX_FACTORS = 4
+
+_MONEY_WORDS = re.compile(
+    r"[$€£¥￥]|\b(?:costs?|prices?|pay|pays|paid|spend|spent|bill|rent|salary|earns?|wage|dollars?|euros?|bucks|money|"
+    r"total|discount|tip|note|cashier|fee|bought|buy|saved?|plan|for sale)\b|[元块]|钱|价|费|工资|月薪|时薪|房租|消费|花|付"
+)
+_ASKS = re.compile(
+    r"\b(?:how (?:much|many|far|long|old|fast|big)|whats?|what's|total|final price|new price|altogether|each|percentage)\b|"
+    r"多少|几|多远|多久|多长|多大|总共$|合计$"
+)
+_GOALS = tuple(
+    (name, re.compile(pattern))
+    for name, pattern in (
+        ("perimeter", r"\bperimeter\b|周长"),
+        ("area", r"\barea\b|面积"),
+        ("change", r"\bchange\b|\bback\b|找(?:我|给|回|你|零|钱)?.{0,3}多少|找回|找零"),
+        ("percent", r"\b(?:percent|percentage)\b(?! (?:tip|off|discount|raise|tax))|百分比|百分之几|率"),
+        ("age", r"\bhow old\b|几岁|多少岁|多大"),
+        ("speed", r"\bspeed\b|\bhow fast\b|速度"),
+        ("average", r"\baverage\b|\bmean\b|平均(?:数|值|分)"),
+        ("left", r"\b(?:left|remain\w*|still have)\b|还?剩|还有[几多]"),
+        ("tip", r"\b(?:what|whats|what's|how much).{0,30}\btip\b|小费(?:是|要)?多少"),
+        ("save", r"\bhow much (?:do|will|would|did|can) (?:i|we|you) save\b|便宜了?多少|省了?多少"),
+    )
+)
+_TOTAL = re.compile(
+    r"\b(?:total|altogether|all together|in all|sum|everything|overall|combined|did (?:i|we|he|she) (?:spend|pay))\b|"
+    r"总共|合计|总计|加起来"
+)
+_SPLIT = re.compile(
+    r"\b(?:split|shared?|divided?|each (?:of us|person|one|pay|get|friend|kid|child|owe)?|per (?:person|head)|everyone|"
+    r"equally|evenly)\b|平分|平摊|aa|均分|分摊|分给|每人|每个人|每个孩子|每个小朋友"
+)
+_LOSS = re.compile(
+    r"\b(?:gives?|gave|given|away|lost|loses?|ate|eats?|eaten|spent|spends?|sold|sells?|used|uses|broke|took|takes|drank|"
+    r"left the|died|removed?|threw|dropped|flew|goes|went off)\b|吃|飞走|花|送|丢|用|卖|走|借出|拿走|给了(?!我)|掉"
+)
+_GAIN = re.compile(
+    r"\b(?:more|gets?|got|finds?|found|adds?|another|joined?|join|came|buys?|bought|receives?|received|wins?|won)\b|又|再|增加|来了"
+)
+_DOWN = re.compile(
+    r"\b(?:off|discount|reduced|reduction|cheaper|less|fell|falls|drop\w*|decreas\w+|down|lower|sale)\b|便宜|降|减|跌|优惠|折扣|下调"
+)
+_UP = re.compile(
+    r"\b(?:tax|vat|raise|increas\w+|goes up|went up|rises?|rose|grew|grows|up|higher|tip|service|surcharge|plus|markup)\b|"
+    r"涨|增|加|提高|税|上调|小费"
+)
+_PAID = re.compile(
+    r"\b(?:with|gave|hand\w*|from)\b(?: (?:the cashier|him|her|them))?(?: an?)?(?: )?[$€£]?$|(?:付了?|给了?|拿出?|用)[^\d]{0,3}$"
+)
+_NOTE = re.compile(r"^ ?(?:dollar |euro )?(?:note|bill)\b")
+_HYPERNYMS = re.compile(r"fruit|animal|pet|thing|item|people|person|toy|水果|动物|东西|人|玩具|文具|商品")
+_FACTORS_BETWEEN = {("day", "week"): 7, ("month", "year"): 12, ("minute", "hour"): 60, ("hour", "day"): 24}
+
+
+class Asked(Struct, frozen=True):
+    """What a problem asks for."""
+
+    clause: str
+    goal: str = ""
+    unit: str = ""
+    per: str = ""
+    noun: str = ""
+    is_total: bool = False
+    is_split: bool = False
+
+
+class Problem(Struct, frozen=True):
+    text: str
+    quantities: tuple[Quantity, ...]
+    asked: Asked
+
+
+def match_problem(text: str, *, chinese: bool) -> str | None:
+    """Return the expression of a word problem; None if it is none or not understood as a whole."""
+    text = text.lower()
+    if not re.search(r"\d", text) and not chinese and not re.search(r"dozen|half|[a-z]{3}", text):
+        return None
+    clauses = split_clauses(text)
+    if not 1 <= len(clauses) <= MAX_CLAUSES or is_blocked(" ; ".join(clauses)):
+        return None
+    quantities = (read_chinese if chinese else read_english)(clauses)
+    asked = find_asked(clauses, chinese=chinese)
+    if not quantities or asked is None:
+        return None
+    problem = Problem(" ; ".join(clauses), tuple(quantities), asked)
+    for reading in list_readings(problem):
+        if (expression := solve_problem(reading)) and is_expression(expression):
+            return expression
+    return None
+
+
+def list_readings(problem: Problem) -> list[Problem]:
+    """Return the readings of a problem: rates that an article makes may be none."""
+    if not any(quantity.is_optional_rate for quantity in problem.quantities):
+        return [problem]
+    plain = tuple(
+        structs.replace(quantity, per="") if quantity.is_optional_rate else quantity for quantity in problem.quantities
+    )
+    return [problem, structs.replace(problem, quantities=plain)]
+
+
+def find_asked(clauses: Sequence[str], *, chinese: bool) -> Asked | None:
+    """Return what the last asking clause asks for; None if no clause asks for an amount."""
+    asking = [clause for clause in clauses if _ASKS.search(clause)]
+    if not asking:
+        return None
+    clause = prepare_chinese(asking[-1]) if chinese else asking[-1]
+    goal = next((name for name, pattern in _GOALS if pattern.search(clause)), "")
+    unit, noun = (find_chinese_unit if chinese else find_english_unit)(clause)
+    whole = " ; ".join(clauses)
+    if not unit and _MONEY_WORDS.search(whole) and not noun:
+        unit = MONEY
+    # 平分 may stand in a clause before the question.
+    split = _SPLIT.search(clause) or re.search(r"\b(?:split|shared?)\b|平分|平摊|aa|均分|分摊", whole)
+    return Asked(clause, goal, unit, find_period(clause), noun, bool(_TOTAL.search(clause)), bool(split))
+
+
+_HOW_MANY = re.compile(r"\bhow (?:many|much) (?P<noun>(?!is|are|do|does|did|will|would|should|was|were|for|it|each|in|to|change|"
+                       r"money|total|altogether|i|we|left|per|now|of|if|tip|the|a|an|from|could|can|more)[a-z]+)(?: (?P<second>[a-z]+s)\b)?")  # fmt: skip
+
+
+def find_english_unit(clause: str) -> tuple[str, str]:
+    if re.search(r"\bhow far\b|\bwhat distance\b", clause):
+        return "distance", ""
+    if re.search(r"\bhow long\b", clause):
+        return "time", ""
+    if match := _HOW_MANY.search(clause):
+        noun = match["noun"]
+        return (MONEY, "") if noun in ("dollars", "euros") else (to_singular(noun), noun)
+    return "", ""
+
+
+def find_chinese_unit(clause: str) -> tuple[str, str]:
+    if re.search(r"多远|多少路", clause):
+        return "distance", ""
+    if re.search(r"多久|多长时间", clause):
+        return "time", ""
+    if re.search(r"(?:多少|几)(?:块?钱|元|块)", clause):
+        return MONEY, ""
+    match = re.search(r"(?:多少|几)(?P<rest>[^\d?,]{1,6})", clause)
+    if not match:
+        return "", ""
+    rest = re.sub(r"(?:呢|啊|呀|吗|了)$", "", match["rest"])
+    unit = next((name for name in sorted(UNITS, key=len, reverse=True) if rest.startswith(name)), "")
+    if unit:
+        return UNITS[unit], rest
+    return (rest[0], rest) if rest else ("", "")
+
+
+def find_period(clause: str) -> str:
+    """Return the period that a question names: `per year`, 一年."""
+    match = re.search(r"\b(?:per|a|an|each|every|in a|in one) (day|week|month|year|hour)\b|(?<!\d)1个?(天|周|星期|月|年|小时)", clause)
+    if not match:
+        return ""
+    return match[1] or UNITS.get(match[2], "")
+
+
+def solve_problem(problem: Problem) -> str | None:
+    rule = _RULES.get(problem.asked.goal)
+    if rule is not None:
+        return rule(problem)
+    return solve_amount(problem)
+
+
+def solve_percent(problem: Problem) -> str | None:
+    """Return the share of a part in a whole, or a change in percent."""
+    if len(problem.quantities) != 2 or any(quantity.unit in (PERCENT, FACTOR) or quantity.per for quantity in problem.quantities):
+        return None
+    first, second = problem.quantities
+    if re.search(r"\bfrom\b.*\bto\b", problem.text):
+        asks_change = re.search(r"\b(?:increase|decrease|change|rise|drop|growth)\b", problem.asked.clause)
+        return f"percent_change({first.text}, {second.text})" if asks_change and "to" in second.before else None
+    part, whole = sorted(problem.quantities, key=lambda quantity: quantity.value)
+    units = {quantity.unit for quantity in problem.quantities}
+    names_share = re.search(r"\bof\b|\bright\b|\bcorrect\b|率|占|的", problem.text)
+    if not names_share or (len(units) > 1 and "" not in units and "of" not in problem.text):
+        return None
+    is_english = "of" in problem.text
+    if is_english and (part is not first or not re.search(r"\bof\b", second.before)):
+        return None
+    return f"{part.text} / {whole.text} * 100"
+
+
+def solve_age(problem: Problem) -> str | None:
+    if len(problem.quantities) != 2:
+        return None
+    text = problem.text
+    older = re.search(r"\b(?:older)\b|[比].*大", text)
+    younger = re.search(r"\b(?:younger)\b|[比].*小", text)
+    shift = [q for q in problem.quantities if re.match(r" ?(?:years? )?(?:older|younger)", q.after) or re.search(r"比.*[大小]$", q.before)]
+    if bool(older) == bool(younger) or len(shift) != 1:
+        return None
+    base = next(quantity for quantity in problem.quantities if quantity is not shift[0])
+    sign = "+" if older else "-"
+    if re.search(r"[大小]$", shift[0].before) and not is_forward_comparison(problem.text, problem.asked.clause):
+        return None
+    return f"{base.text} {sign} {shift[0].text}"
+
+
+def is_forward_comparison(text: str, asked: str) -> bool:
+    """Whether the one who is compared is the one asked for: 我比他小26岁，我几岁."""
+    match = re.search(r"(?P<who>[^;,\d]{1,4})比(?P<other>[^;,\d]{1,4}?)[大小]", text)
+    if not match:
+        return False
+    who = match["who"].strip()
+    return any(who.endswith(name) for name in re.findall(r"^(.{1,3}?)(?:今年|现在)?(?:是)?(?:\d|几|多)", asked))
+
+
+def solve_area(problem: Problem) -> str | None:
+    if len(problem.quantities) != 2 or any(q.unit not in ("m", "cm", "km", "", "foot", "feet", "mile") for q in problem.quantities):
+        return None
+    first, second = problem.quantities
+    named = re.search(r"\b(?:by|wide|long|x|width|length)\b|长.*宽|宽.*长", problem.text)
+    if not named or re.search(r"\b(?:triangle|circle|radius)\b|三角|圆", problem.text):
+        return None
+    if first.unit and second.unit and first.unit != second.unit:
+        return None
+    return f"{first.text} * {second.text}" if problem.asked.goal == "area" else f"2 * ({first.text} + {second.text})"
+
+
+def solve_average(problem: Problem) -> str | None:
+    if problem.asked.unit in ("speed",) or re.search(r"speed|速度", problem.asked.clause):
+        return solve_speed(problem)
+    units = {quantity.unit for quantity in problem.quantities}
+    if len(problem.quantities) < 2 or len(units) != 1 or any(quantity.per for quantity in problem.quantities) or units & {PERCENT, FACTOR}:
+        return None
+    return f"avg({', '.join(quantity.text for quantity in problem.quantities)})"
+
+
+def solve_speed(problem: Problem) -> str | None:
+    distances = [quantity for quantity in problem.quantities if quantity.unit in DISTANCES and not quantity.per]
+    times = [quantity for quantity in problem.quantities if quantity.unit in TIMES and not quantity.per]
+    if len(problem.quantities) != 2 or len(distances) != 1 or len(times) != 1:
+        return None
+    return f"{distances[0].text} / {times[0].text}"
+
+
+def solve_left(problem: Problem) -> str | None:
+    """Return what is left of an amount: the first quantity without the others."""
+    first, *others = problem.quantities
+    if not others or any(quantity.per or quantity.unit in (PERCENT, FACTOR) for quantity in problem.quantities):
+        return None
+    units = {quantity.unit for quantity in problem.quantities} - {"", MONEY if problem.asked.unit == MONEY else ""}
+    if len(units) > 1 or any(quantity.clause == first.clause and not _LOSS.search(quantity.before) for quantity in others):
+        return None
+    words = [f"{quantity.before} {quantity.after}" for quantity in others]
+    if not all(_LOSS.search(text) for text in words) or any(_GAIN.search(quantity.before) for quantity in others):
+        return None
+    if problem.asked.noun and first.unit and problem.asked.unit not in (first.unit, "") and not first.noun.startswith(problem.asked.noun):
+        return None
+    return " - ".join(quantity.text for quantity in problem.quantities)
+
+
+def solve_tip(problem: Problem) -> str | None:
+    amount = split_percents(problem)
+    if amount is None:
+        return None
+    percents, rest = amount
+    base = combine_amounts(rest, problem)
+    return f"{percents[0].text}% of {base}" if len(percents) == 1 and percents[0].unit == PERCENT and base else None
+
+
+def solve_change(problem: Problem) -> str | None:
+    """Return the change: what was paid without what everything costs."""
+    plain = [q for q in problem.quantities if not q.per and q.unit in (MONEY, "")]
+    paid = [q for q in plain if _PAID.search(q.before) or _NOTE.match(q.after)]
+    if not paid and len(problem.quantities) == 2 and len(plain) == 2:
+        paid = [max(plain, key=lambda quantity: quantity.value)]
+    if len(paid) != 1:
+        return None
+    rest = structs.replace(problem, quantities=tuple(q for q in problem.quantities if q is not paid[0]))
+    cost = compute_price(structs.replace(rest, asked=structs.replace(problem.asked, unit=MONEY, goal="")))
+    if not cost:
+        return None
+    return f"{paid[0].text} - {cost}" if re.fullmatch(r"[\d.]+(?: \* [\d.]+)*", cost) else f"{paid[0].text} - ({cost})"
+
+
+def split_percents(problem: Problem) -> tuple[list[Quantity], list[Quantity]] | None:
+    percents = [quantity for quantity in problem.quantities if quantity.unit in (PERCENT, FACTOR)]
+    rest = [quantity for quantity in problem.quantities if quantity not in percents]
+    return (percents, rest) if rest else None
+
+
+def solve_amount(problem: Problem) -> str | None:
+    """Return the expression for an amount: a price, a number of things, a time or a distance."""
+    if len(problem.quantities) == 1:
+        return solve_single(problem.quantities[0], problem.asked)
+    if problem.asked.is_split and (expression := solve_split(problem)):
+        return expression
+    return compute_price(problem)
+
+
+def solve_single(quantity: Quantity, asked: Asked) -> str | None:
+    """Return the amount of a rate over a longer period: what 30 a month is in a year."""
+    if not quantity.per or not asked.per or quantity.unit in (PERCENT, FACTOR):
+        return None
+    factor = _FACTORS_BETWEEN.get((quantity.per, asked.per))
+    fits = asked.unit in (quantity.unit, "") or (asked.unit == MONEY and not quantity.unit) or asked.unit == quantity.unit
+    return f"{quantity.text} * {factor}" if factor and fits else None
+
+
+def solve_split(problem: Problem) -> str | None:
+    """Return the part of each person."""
+    counts = [q for q in problem.quantities if not q.per and q.unit not in (MONEY, PERCENT, FACTOR) and is_share(q, problem)]
+    if len(counts) != 1:
+        return None
+    rest = structs.replace(problem, quantities=tuple(q for q in problem.quantities if q is not counts[0]))
+    if not rest.quantities:
+        return None
+    total = compute_price(structs.replace(rest, asked=structs.replace(problem.asked, per="")), is_part=True)
+    if not total:
+        return None
+    return f"{total} / {counts[0].text}" if re.fullmatch(r"[\d.]+(?: [*] [\d.]+)*", total) else f"({total}) / {counts[0].text}"
+
+
+def is_share(quantity: Quantity, problem: Problem) -> bool:
+    """Whether a count is that of those who share."""
+    if re.search(r"\b(?:between|among|amongst|by|into)\s*$|分(?:给|成)$", quantity.before):
+        return True
+    if quantity.unit == "person":
+        return True
+    singular = to_singular(quantity.noun) if quantity.noun else quantity.unit
+    return bool(singular) and bool(re.search(rf"\beach {re.escape(singular)}\b|每个?{re.escape(quantity.noun or '~')}", problem.asked.clause))
+
+
+def compute_price(problem: Problem, *, is_part: bool = False) -> str | None:
+    """Return the expression of the amounts with their percentages."""
+    parts = split_percents(problem)
+    if parts is None:
+        return None
+    percents, rest = parts
+    base = combine_amounts(rest, problem)
+    if base is None or (not percents and len(problem.quantities) == 1 and not is_part and not problem.asked.goal == ""):
+        return None
+    for quantity in percents:
+        around = f"{quantity.before} {quantity.after}"
+        base = f"({base})" if "+" in base or " - " in base else base
+        if quantity.unit == FACTOR:
+            base = f"{base} * {quantity.text}"
+        elif problem.asked.goal == "save":
+            base = f"{quantity.text}% of {base}"
+        elif bool(_DOWN.search(around)) != bool(_UP.search(around)):
+            base = f"{base} {'-' if _DOWN.search(around) else '+'} {quantity.text}%"
+        elif re.search(r"存|占|的$|\bsaves?\b", around) and not _DOWN.search(around):
+            base = f"{quantity.text}% of {base}"
+        else:
+            return None
+    return base if len(percents) <= 1 else None
+
+
+def combine_amounts(quantities: Sequence[Quantity], problem: Problem) -> str | None:
+    """Return the expression of all quantities together: one amount, a product by units, a sum of products or a sum."""
+    if len(quantities) == 1:
+        return quantities[0].text if not quantities[0].per or quantities[0].is_optional_rate or quantities[0].per in TIMES else None
+    rates = [quantity for quantity in quantities if quantity.per]
+    if rates or problem.asked.unit not in (MONEY, ""):
+        expression = multiply_by_units(quantities, problem.asked)
+        if expression or not rates:
+            return expression or add_amounts(quantities, problem)
+        return add_products(quantities, problem)
+    if len(quantities) == 2 and re.search(r"\bfor\b|\bat\b", problem.text) and (product := multiply_by_units(quantities, problem.asked)):
+        return product
+    return add_amounts(quantities, problem)
+
+
+def name_units(quantities: Sequence[Quantity], asked: Asked) -> list[Quantity]:
+    """Return the quantities with their units completed: `each` is the counted noun, a bare number is money or a count."""
+    counts = [q for q in quantities if not q.per and q.unit and q.unit not in (MONEY, PERCENT, FACTOR)]
+    rates = [q for q in quantities if q.per and q.per != EACH]
+    named: list[Quantity] = []
+    for quantity in quantities:
+        if quantity.per == EACH:
+            earlier = [q for q in counts if q is not quantity and q.unit != quantity.unit] or counts
+            quantity = structs.replace(quantity, per=earlier[-1].unit if len({q.unit for q in earlier}) == 1 else COUNT)
+        if not quantity.unit and (quantity.per or not rates):
+            quantity = set_unit(quantity, MONEY if asked.unit == MONEY else "")
+        elif not quantity.unit and len({rate.per for rate in rates}) == 1:
+            # `i order 4`
+            is_order = re.search(r"\b(?:order|buy|bought|want|need|take|get|for)\s*$|[买要点订]了?$", quantity.before)
+            quantity = set_unit(quantity, rates[0].per if is_order else "")
+        elif quantity.unit == "person" and len(rates) == 1 and rates[0].per == "张":
+            quantity = set_unit(quantity, "张")
+        named.append(quantity)
+    return named
+
+
+def multiply_by_units(quantities: Sequence[Quantity], asked: Asked) -> str | None:
+    """Return the one product or quotient of all quantities whose unit is the asked one; None if there is none."""
+    if not 2 <= len(quantities) <= MAX_FACTORS:
+        return None
+    named = name_units(quantities, asked)
+    if any(not quantity.unit for quantity in named):
+        return None
+    solutions = []
+    for signs in itertools.product((1, -1), repeat=len(named)):
+        powers: dict[str, int] = {}
+        for sign, quantity in zip(signs, named, strict=True):
+            powers[quantity.unit] = powers.get(quantity.unit, 0) + sign
+            if quantity.per:
+                powers[quantity.per] = powers.get(quantity.per, 0) - sign
+        powers = {unit: power for unit, power in powers.items() if power}
+        factor = fit_units(powers, asked, named)
+        if factor is not None:
+            solutions.append((signs, factor))
+    if len(solutions) != 1:
+        return None
+    signs, factor = solutions[0]
+    over = [quantity.text for sign, quantity in zip(signs, named, strict=True) if sign > 0]
+    under = [quantity.text for sign, quantity in zip(signs, named, strict=True) if sign < 0]
+    if not over:
+        return None
+    product = " * ".join([*over, str(factor)] if factor != 1 else over)
+    return " / ".join([product, *under])
+
+
+def fit_units(powers: dict[str, int], asked: Asked, quantities: Sequence[Quantity]) -> int | None:
+    """Return the factor that makes units the asked ones: 1, or that between two periods; None if they do not fit."""
+    over = [unit for unit, power in powers.items() if power == 1]
+    under = [unit for unit, power in powers.items() if power == -1]
+    if len(over) + len(under) != len(powers):
+        return None
+    factor = 1
+    times = [unit for unit in over if unit in TIMES], [unit for unit in under if unit in TIMES]
+    if len(times[0]) == 1 and len(times[1]) == 1 and len(over) == 2:
+        # Months of a rate and years of saving: 12 months a year.
+        factor = _FACTORS_BETWEEN.get((times[1][0], times[0][0]), 0)
+        over.remove(times[0][0])
+        under.remove(times[1][0])
+    if not factor or len(over) != 1 or len(under) > 1:
+        return None
+    if under and under[0] != asked.per and not is_asked_per(under[0], asked):
+        return None
+    return factor if is_asked_unit(over[0], asked, quantities) else None
+
+
+def is_asked_unit(unit: str, asked: Asked, quantities: Sequence[Quantity]) -> bool:
+    if asked.unit == "distance":
+        return unit in DISTANCES
+    if asked.unit == "time":
+        return unit in TIMES
+    if asked.unit == unit:
+        return True
+    nouns = [quantity.noun for quantity in quantities if quantity.unit == unit and quantity.noun]
+    return bool(asked.noun) and any(noun and (asked.noun.startswith(noun) or noun.startswith(asked.noun)) for noun in nouns)
+
+
+def is_asked_per(unit: str, asked: Asked) -> bool:
+    """Whether the question names what its amount is counted by: `per table`, `each kid`."""
+    return bool(re.search(rf"\b(?:per|each|every|a) {re.escape(unit)}\b|每个?{re.escape(unit)}", asked.clause))
+
+
+def add_products(quantities: Sequence[Quantity], problem: Problem) -> str | None:
+    """Return the sum of prices times amounts: `2 coffees at 3.50 and 1 cake at 4.20`."""
+    products: list[str] = []
+    waiting: list[Quantity] = []
+    for quantity in quantities:
+        waiting.append(quantity)
+        if len(waiting) < 2:
+            continue
+        pair, waiting = waiting, []
+        rates = [one for one in pair if one.per]
+        amounts = [one for one in pair if not one.per]
+        if len(rates) != 1 or len(amounts) != 1 or rates[0].unit not in (MONEY, "") or amounts[0].unit in (MONEY, ""):
+            return None
+        if rates[0].per not in (EACH, amounts[0].unit):
+            return None
+        products.append(f"{amounts[0].text} * {rates[0].text}")
+    return " + ".join(products) if not waiting and len(products) > 1 and problem.asked.unit == MONEY else None
+
+
+def add_amounts(quantities: Sequence[Quantity], problem: Problem) -> str | None:
+    """Return the sum of amounts of one kind."""
+    asked = problem.asked
+    if any(quantity.per for quantity in quantities):
+        return None
+    units = {MONEY if not quantity.unit and asked.unit == MONEY else quantity.unit for quantity in quantities}
+    total = " + ".join(quantity.text for quantity in quantities)
+    if re.search(r"\bmore than\b|\bless than\b|比", problem.text):
+        return None
+    if units == {MONEY} and asked.unit == MONEY:
+        return total if asked.is_total else None
+    if MONEY in units or not asked.noun:
+        return None
+    gains = all(_GAIN.search(f"{quantity.before} {quantity.after}") for quantity in quantities[1:])
+    loses = any(_LOSS.search(f"{quantity.before} {quantity.after}") for quantity in quantities)
+    named = {unit for unit in units if unit}
+    if gains and not loses and len(named) == 1 and (asked.unit in named):
+        return total
+    if asked.is_total and not loses and _HYPERNYMS.search(asked.noun):
+        return total
+    return None
+
+
+_RULES: dict[str, Callable[[Problem], str | None]] = {
+    "percent": solve_percent,
+    "age": solve_age,
+    "area": solve_area,
+    "perimeter": solve_area,
+    "average": solve_average,
+    "speed": solve_speed,
+    "left": solve_left,
+    "tip": solve_tip,
+    "change": solve_change,
+}
