@@ -84,17 +84,23 @@ def match_calculation(question: str) -> dict[str, str] | None:
     text = unicodedata.normalize("NFKC", text.translate(SPELLINGS)).strip()
     if not text or len(text) > MAX_QUESTION or "\n" in text:
         return None
+    expression = match_whole(text)
+    if not expression:
+        from rightseat.tools.builtin.match_framed import match_framed
+        from rightseat.tools.builtin.match_problems import match_problem
+
+        chinese = bool(_HAN.search(text))
+        expression = match_framed(text, match_whole) or match_problem(text, chinese=chinese)
+    return {"expression": expression} if expression else None
+
+
+def match_whole(text: str) -> str | None:
+    """Return the expression of a text that is a calculation as a whole."""
     if _HAN.search(text):
         from rightseat.tools.builtin.match_chinese import match_chinese_calculation
 
-        expression = match_chinese_calculation(text)
-    else:
-        expression = match_english(text)
-    if not expression:
-        from rightseat.tools.builtin.match_problems import match_problem
-
-        expression = match_problem(text, chinese=bool(_HAN.search(text)))
-    return {"expression": expression} if expression else None
+        return match_chinese_calculation(text)
+    return match_english(text)
 
 
 def match_english(text: str) -> str | None:
@@ -132,7 +138,19 @@ def is_plain_calculation(core: str) -> bool:
     """Whether bare signs are a calculation, and not a phone number, a date, a range or a score."""
     if re.search(r"[+*^√×÷(=]|\s[-/−–]\s|%\s*of", core):
         return not re.fullmatch(r"\+[\d\s()-]+|\(\d+\)[\d\s-]*", core)
-    return bool(re.fullmatch(r"\d{1,2}\s*[-/−–]\s*\d{1,2}|\d+\.\d+\s*[-/]\s*\d+(?:\.\d+)?", core))
+    match = re.fullmatch(r"(\d+)\s*([-/−–])\s*(\d+)", core)
+    if match is None:
+        return bool(re.fullmatch(r"\d+\.\d+\s*[-/]\s*\d+(?:\.\d+)?", core))
+    left, right = int(match[1][:20]), int(match[3][:20])
+    is_year = 1900 <= left < 2100
+    if match[2] == "/":
+        could_be_date = (left <= 12 and right <= 31) or (left <= 31 and right <= 12)
+        is_season = is_year and len(match[3]) == 2 and right == (left + 1) % 100
+        return not is_season and right > 0 and not (could_be_date and left % right)
+    if len(match[1]) <= 2 and len(match[3]) <= 2:
+        return True
+    # 1250-375; not 555-1234, 2020-2024 or 2024-11.
+    return len(match[1]) >= 4 and len(match[3]) < len(match[1]) and left > right and not (is_year and len(match[3]) < 3)
 
 
 _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(

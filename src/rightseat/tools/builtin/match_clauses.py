@@ -16,10 +16,11 @@ BLOCKERS = re.compile(
     r"all but|except|unless|not|never|sequence|comes next|pattern|song|movie|film|called|named|mean|means|best|"
     r"mortgage|compound|interest|meet|machines?|workers?|dog years|twice as|times as|half as|respectively|remind|"
     r"book a|reserve|order number|add to (?:my )?cart|tell me about|describe|draw|chart|plot|"
-    r"i think|wrong|correct|true|really|is it|is that|should (?:i|we|he|she|they) (?:leave|buy|cook|name|eat|wear|do))\b|"
+    r"i think|wrong|correct|true|really|should (?:i|we|he|she|they) (?:leave|buy|cook|name|eat|wear|do))\b|"
     r"为什么|解释|证明|翻译|写|故事|作文|总结|推荐|建议|什么意思|谁|哪|代码|函数|公式|概率|几率|通常|一般|贵吗|贵不贵|够吗|够不够|"
     r"好吗|快吗|慢吗|热吗|冷吗|值得|值不值|对吗|除了|各有|各是|分别|鸡兔|几点|什么时候|怎么|应该[^找付给]|一样|做完|规律|下一个"
 )  # fmt: skip
+_YES_OR_NO = re.compile(r"(?:^|; )(?:is|are|am|was|does|do|did|has|have|can|may|will) (?!you\b)[a-z]")
 _PLEASANTRIES = re.compile(
     r"(?:hi|hello|hey|hiya|yo|ok|okay|so|um+|uh+|er+|well|right|please|pls|plz|thanks|thank you|thx|cheers|there|again|"
     r"good (?:morning|afternoon|evening)|sorry|excuse me|quick question|just a quick one|quick one|got a question|"
@@ -64,4 +65,4 @@ def strip_opening(clause: str) -> str:
 
 def is_blocked(text: str) -> bool:
     """Whether the message asks for something that no calculation answers."""
-    return bool(BLOCKERS.search(text))
+    return bool(BLOCKERS.search(text) or _YES_OR_NO.search(text))

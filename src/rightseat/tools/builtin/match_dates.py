@@ -87,7 +87,7 @@ _RELATIVE_DAYS = {
     "the day after tomorrow": "add_days(today(), 2)", "the day before yesterday": "add_days(today(), -2)",
 }  # fmt: skip
 _COUNT = (
-    r"(?:how many (?P<unit>days|weeks)(?: (?:are|is) (?:there|left|it|remaining))?(?: left| to go| remaining)?|"
+    r"(?:how many (?P<unit>days|weeks)(?: (?:are|is|there|left|it|remaining|to go|still|more|from (?:today|now)))*|"
     r"how long(?: is it| is there)?|(?:number of )?days(?: left| remaining)?)"
 )
 _UNTIL = re.compile(rf"{_COUNT} (?:until|till|til|to|before) (?P<day>.+?)(?: this year| next)?")
@@ -153,9 +153,12 @@ def match_day_names(core: str) -> str | None:
     ):
         return "weekday(today())"
     if re.fullmatch(
-        r"what (?:year|month) is (?:it|this)(?: now)?|what(?:'s| is) the (?:current )?(?:year|month)", core
+        r"(?:what|which) (?:year|month|month and year|year and month) (?:is (?:it|this)|are we in|do we have|is it now)"
+        r"(?: right now| now| currently| today| at the moment)?|what(?:'s| is) the (?:current )?(?:year|month)",
+        core,
     ):
-        return f"{'year' if 'year' in core else 'month'}(today())"
+        # A month is told with its date: `It is 11.` says little.
+        return "today()" if "month" in core else "year(today())"
     if match := re.fullmatch(
         r"what(?:'s| is| was| will be)? (?:the )?(?:date|day)(?: of)?(?: is| was| will(?: it)? be| will| it "
         r"is)?(?: it)? (?P<day>tomorrow|yesterday|the day (?:after tomorrow|before yesterday))(?: be)?",

@@ -20,6 +20,7 @@ from rightseat.tools.builtin.match_quantities import (
     DISTANCES,
     EACH,
     FACTOR,
+    MEASURES,
     MONEY,
     PERCENT,
     TIMES,
@@ -143,11 +144,29 @@ def find_asked(clauses: Sequence[str], *, chinese: bool) -> Asked | None:
     goal = next((name for name, pattern in _GOALS if pattern.search(clause)), "")
     unit, noun = (find_chinese_unit if chinese else find_english_unit)(clause)
     whole = " ; ".join(clauses)
-    if not unit and _MONEY_WORDS.search(whole) and not noun:
+    asks_price = re.search(r"\bhow much(?: (?:is|are|do|does|did|for|will|would|in|total|to pay))?\b", clause)
+    if not unit and not noun and (asks_price or _MONEY_WORDS.search(whole)):
         unit = MONEY
+    if noun and not is_known_noun(noun, clauses, asking[-1]):
+        return None
+    if not goal and re.search(r"(?:%|percent) tip (?:on|for|of)\b", whole) and not _TOTAL.search(clause):
+        goal = "tip"
     # 平分 may stand in a clause before the question.
     split = _SPLIT.search(clause) or re.search(r"\b(?:split|shared?)\b|平分|平摊|aa|均分|分摊", whole)
     return Asked(clause, goal, unit, find_period(clause), noun, bool(_TOTAL.search(clause)), bool(split))
+
+
+def is_known_noun(noun: str, clauses: Sequence[str], asking: str) -> bool:
+    """Whether the message speaks of what it asks for: no number of oranges follows from apples and pears."""
+    bare = next((noun.removeprefix(name) for name in sorted(MEASURES, key=len, reverse=True) if noun.startswith(name)), noun)
+    others = " ; ".join(clause for clause in clauses if clause is not asking)
+    before = asking.partition("how many")[0] + asking.partition("how many")[2].replace(noun, "", 1)
+    single = to_singular(noun)
+    if not bare or noun in UNITS or _HYPERNYMS.search(noun):
+        return True
+    if re.search(r"[a-z]", noun):
+        return bool(re.search(rf"\b{re.escape(single)}", f"{others} ; {before}"))
+    return bare[:2] in others or bare[:1] in "人" or bool(re.match(r"[能可会要才就]", bare)) or bare[-1:] in "呢了"
 
 
 _HOW_MANY = re.compile(r"\bhow (?:many|much) (?P<noun>(?!is|are|do|does|did|will|would|should|was|were|for|it|each|in|to|change|"

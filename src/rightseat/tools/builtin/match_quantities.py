@@ -204,7 +204,8 @@ _MEASURE = (
     "米 元 块 天 日 周 月 年 岁 个 只 支 本 张 件 杯 打 盒 瓶 条 双 把 台 部 套 箱 袋 包 份 桶 颗 棵 位 名 人 页 道 辆 排 行 层 间 束 朵 片 碗 盘 "
     "根 节 题 次 组 头 匹 架 篮 罐 串 枝 趟 门 篇 字 户 排"
 )
-_MEASURES = "|".join(sorted(dict.fromkeys(_MEASURE.split()), key=len, reverse=True))
+MEASURES = frozenset(_MEASURE.split())
+_MEASURES = "|".join(sorted(MEASURES, key=len, reverse=True))
 _CHINESE_NUMBER = re.compile(
     rf"(?P<sign>[¥￥$])?(?P<number>\d+(?:\.\d+)?)(?:(?P<percent>%)|(?P<fold>折)|(?P<measure>{_MEASURES}))?"
     rf"(?P<noun>[^\d,，。?？!！%]{{0,4}})"
@@ -217,6 +218,9 @@ _PHRASES = (
     ("一共", "总共"), ("一起", "总共"), ("一下", ""), ("一般", "通常"), ("一些", ""), ("一点", ""), ("一直", ""), ("百分之几", "多少百分比"),
     ("统一", ""), ("再买", "买"), ("一半", "半"), ("一定", ""), ("两地", "二地"), ("二地", "地"),
 )  # fmt: skip
+
+
+_MONEY_TENTHS = re.compile(rf"([\d一二两三四五六七八九十百]+)[块元]([\d一二两三四五六七八九])(?![\d十百千]|{_MEASURES})")
 
 
 def read_chinese(clauses: list[str]) -> list[Quantity] | None:
@@ -241,11 +245,11 @@ def prepare_chinese(clause: str) -> str:
     text = clause.replace(" ", "")
     for phrase, plain in _PHRASES:
         text = text.replace(phrase, plain)
+    text = _MONEY_TENTHS.sub(lambda match: f"{replace_chinese_numerals(match[1])}.{replace_chinese_numerals(match[2])}元", text)
     text = re.sub(r"百分之([零一二两三四五六七八九十百\d.]+)", r"\1%", text)
     text = re.sub(r"打?([一二三四五六七八九])([一二三四五六七八九])折", r"打\1点\2折", text)
     text = replace_chinese_numerals(text)
     text = re.sub(r"打?(?<!\d)([1-9])([1-9])折", r"打\1.\2折", text)
-    text = re.sub(r"(\d+)[块元](\d)(?![\d.个斤件])", r"\1.\2元", text)
     text = re.sub(rf"(?<![\d个])半(个小时|个钟头|斤|公斤|千克|小时|升|米|年|天|打)", r"0.5\1", text)
     return re.sub(rf"(?<![\d.])(\d+)(斤|公斤|个小时|小时|升|米|年|天)半", r"\1.5\2", text)
 
