@@ -59,7 +59,7 @@ def match_only_clause(clauses: list[str], match_whole: Whole) -> str | None:
     core = strip_opening(with_numbers[0])
     bare = _INTRODUCTION.sub("", core)
     for candidate in dict.fromkeys((core, bare, strip_opening(bare))):
-        is_sure = asks or candidate != with_numbers[0] or re.search(r"[*+×÷^]|[a-z]{3}|[加减乘除]", candidate)
+        is_sure = asks or candidate != with_numbers[0] or re.search(r"[*+×÷^]|[a-z]{3}|[加减乘除]|等于|多少", candidate)
         if candidate and is_sure and (expression := match_whole(candidate)):
             return expression
     return None
@@ -130,7 +130,7 @@ def read_first_step(text: str) -> str | None:
 
 _UNIT_NAMES = "|".join(sorted((re.escape(name) for name in UNITS if len(name) > 1 or _HAN.match(name)), key=len, reverse=True))
 _TEMPERATURES = r"(?:degrees? )?(?:fahrenheit|celsius|°f|°c|f|c)|华氏度|摄氏度"
-_AMOUNT = re.compile(rf"(?<![\w.])(?P<n>{_N}|半)\s?(?P<unit>{_TEMPERATURES}|{_UNIT_NAMES})(?![a-z])")
+_AMOUNT = re.compile(rf"(?<![\d.a-z])(?P<n>{_N}|半)\s?(?P<unit>{_TEMPERATURES}|{_UNIT_NAMES})(?![a-z])")
 _TARGET = re.compile(
     rf"(?:(?:so )?how many (?P<a>{_UNIT_NAMES})(?: (?:is|are|does|do|would|will) (?:that|it|this|they)(?: be| weigh| make)?)?|"
     rf"(?:what(?:'s| is|s)|how much is|how (?:far|long|tall|heavy|hot|cold|warm) is) (?:that|it|this) in (?P<b>{_TEMPERATURES}|{_UNIT_NAMES})|"

@@ -78,7 +78,7 @@ _ENGLISH_NUMBER = re.compile(
 # Numbers that count nothing: codes, times of day, dates, labels.
 _ODD_NUMBER = re.compile(
     r"[a-z_#@:/\\-]\d|\d[:/#_'\"\\-]\d|\d\s?(?:am|pm|a\.m|p\.m|o'clock|st|nd|rd|th)\b|\d\.\d+\.\d|\+\d|"
-    r"\b(?:room|table|size|page|chapter|gate|terminal|order|number|no|nr|version|flight|bus|line|route|level|grade|class|"
+    r"\b(?:room|table|size|page|chapter|gate|terminal|(?:my|the|an?) order|number|no|nr|version|flight|bus|line|route|level|grade|class|"
     r"floor|apartment|flat|channel|season|episode|windows|python|iphone|at|since|until|till|born in|year|ps|day|"
     r"aged|born)\.? \d+(?!\.\d)(?! ?(?:%|percent|\$|€|£|dollars?|euros?|km|mph|mi\b|each|a\b|per\b|kg|bucks))"
     r"(?=\D|$)|\b(?:january|february|march|april|june|july|august|september|october|november|december|jan|feb|mar|apr|"
@@ -179,7 +179,7 @@ def find_english_rate(before: str, rest: str, noun: str) -> tuple[str, str]:
     own = re.match(rf"\s*(?:{re.escape(noun)}|[a-z]+)?", rest) if noun else None
     behind = rest[own.end() :] if own else rest
     for text in (behind, rest):
-        match = re.match(r"\s*(?:dollars?|euros?|bucks|yuan|usd)?\s*(?:\b(?:in|on|for) )?(?:(?:each|every|per|an?|/)\s*\b(?P<unit>[a-z]+)|(?P<each>each|apiece|a piece))\b", text)
+        match = re.match(r"\s*(?:dollars?|euros?|bucks|yuan|usd)?\s*(?:\b(?:in|on|for) (?=each|every))?(?:(?:each|every|per|an?|/)\s*\b(?P<unit>[a-z]+)|(?P<each>each|apiece|a piece))\b", text)
         if match and match["unit"] and match["unit"] in ("piece", "item", "unit", "one"):
             return EACH, text[match.end() :]
         if match and match["unit"] and match["unit"] not in _PER_WORDS and match["unit"] not in _NO_NOUNS:

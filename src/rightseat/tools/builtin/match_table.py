@@ -6,13 +6,14 @@ is returned: a wrong figure is worse than none.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 from rightseat.tools.builtin.dates import MONTHS
-from rightseat.tools.builtin.numerals import CHINESE_DIGITS
+from rightseat.tools.builtin.numerals import CHINESE_DIGITS, replace_chinese_numerals
 from rightseat.tools.builtin.table_text import TableUnreadable, TextTable, TypedColumn, find_table, infer_columns
 from rightseat.tools.builtin.table_words import (
     ASKS_PERSON,
@@ -20,6 +21,7 @@ from rightseat.tools.builtin.table_words import (
     ID_NAMES,
     KINDS_OF_DATES,
     LOOSE_LABELS,
+    MODIFIER_STEMS,
     NAMED_KIND,
     NAMES_THINGS,
     NO_KINDS,
@@ -48,9 +50,11 @@ _TOP = re.compile(
 )
 _WORD_NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5, "ten": 10, "十": 10} | CHINESE_DIGITS
 _LIMIT = re.compile(
-    r"(?:(?P<more>more than|over|above|greater than|higher than|at least|exceed(?:s|ing)?|超过|大于|高于|多于|不少于)|"
-    r"(?P<less>less than|under|below|lower than|fewer than|at most|低于|小于|少于|不到|不超过))\s*[$€£¥]?"
-    r"(?P<n>\d[\d,]*(?:\.\d+)?)"
+    r"(?:(?P<more>(?:more(?: expensive)?|greater|higher|older|longer|taller|heavier|bigger|larger|faster|warmer|hotter) than|"
+    r"over|above|at least|exceed(?:s|ing)?|超过|大于|高于|多于|不少于|不低于)|"
+    r"(?P<less>(?:less|lower|fewer|younger|shorter|smaller|lighter|slower|colder|cooler|cheaper) than|under|below|at most|"
+    r"低于|小于|少于|不到|不超过|不高于))\s*[$€£¥]?(?P<n>\d[\d,]*(?:\.\d+)?)|"
+    r"(?P<n2>\d+(?:\.\d+)?)[分元块岁人个度]?(?:(?P<from>以上)|(?P<to>以下|以内))"
 )
 
 
@@ -70,7 +74,8 @@ class TableQuestion(Struct, frozen=True):
         """The question without the cells that it names: a person may be called Max."""
         text = self.ask
         for _, cell in self.mentions:
-            text = text.replace(cell.lower(), " ~ ")
+            for name in sorted(list_names(cell), key=len, reverse=True):
+                text = text.replace(name.lower(), " ~ ")
         return text
 
 
@@ -89,6 +94,8 @@ def match_table_question(question: str) -> dict[str, str] | None:
     parsed = parse_question(ask, infer_columns(table))
     if len(parsed.mentions) > MAX_MENTIONS or asks_for_another_kind(parsed):
         return None
+    if has_unused_number(parsed) or has_unknown_modifier(parsed):
+        return None
     operation = find_operation(parsed)
     sql = QUERIES[operation](parsed) if operation else None
     return {"table": format_table(table), "sql": sql} if sql else None
@@ -106,6 +113,20 @@ def asks_for_another_kind(question: TableQuestion) -> bool:
         return False
     names = " ".join(column.name for column in question.columns if not column.is_number or column is question.label)
     return not split_stems(match[1]) & split_stems(names)
+
+
+_QUESTION_NUMBER = re.compile(r"\d+(?:[.,]\d+)*|[二两三四五六七八九十]+(?=[个件斤只张本家位名座种])")
+
+
+def has_unused_number(question: TableQuestion) -> bool:
+    """Whether the question has a number that no query uses: `what do 5 pens cost`."""
+    text = question.words
+    for pattern in (_LIMIT, _TOP):
+        text = pattern.sub(" ", text)
+    for column in question.columns:
+        text = text.replace(column.name.lower(), " ")
+    rows = len(question.label.cells)
+    return any(replace_chinese_numerals(number) != str(rows) for number in _QUESTION_NUMBER.findall(text))
 
 
 def drop_totals(table: TextTable) -> TextTable:
@@ -135,7 +156,7 @@ def parse_question(ask: str, columns: list[TypedColumn]) -> TableQuestion:
     found: list[tuple[int, TypedColumn, str]] = []
     for column in texts:
         for cell in dict.fromkeys(str(cell) for cell in column.cells if cell is not None):
-            at = mentions_name(ask, cell)
+            at = max(mentions_name(ask, name) for name in list_names(cell))
             if at >= 0:
                 found.append((at, column, cell))
     # `apple pie` names one row, although there is a row `apple` too.
@@ -148,6 +169,12 @@ def parse_question(ask: str, columns: list[TypedColumn]) -> TableQuestion:
         ]
     mentions = [(column, cell) for _, column, cell in sorted(longest, key=lambda item: item[0])]
     return TableQuestion(ask, columns, label, find_value(ask, columns, label), mentions)
+
+
+def list_names(cell: str) -> list[str]:
+    """Return the names of a cell: `Mar` is also called March."""
+    number = MONTHS.get(cell.lower())
+    return [cell, *(name for name, month in MONTHS.items() if month == number and name != "may")] if number else [cell]
 
 
 def find_label(columns: Sequence[TypedColumn]) -> TypedColumn:
@@ -185,8 +212,27 @@ def is_plain(ask: str, columns: Sequence[TypedColumn]) -> bool:
             ask = ask.replace(text.lower(), "")
         return len(PLAIN_HAN.sub("", ask)) < 2
     known = frozenset().union(*(split_stems(column.name) for column in columns)) | PLAIN_STEMS
-    cells = " ".join(str(cell) for column in columns if column.kind == "TEXT" for cell in column.cells)
-    return not split_stems(ask) - known - split_stems(cells)
+    return not any(len(stem) > 1 for stem in split_stems(ask) - known - list_cell_stems(columns))
+
+
+def list_cell_stems(columns: Sequence[TypedColumn]) -> frozenset[str]:
+    texts = [str(cell) for column in columns if column.kind == "TEXT" for cell in column.cells]
+    return split_stems(" ".join(name for text in texts for name in list_names(text)))
+
+
+def has_unknown_modifier(question: TableQuestion) -> bool:
+    """Whether a word before the column's name makes it another quantity: `the water bill`, over a column of bills."""
+    value = question.value
+    if value is None or has_han(question.ask):
+        return False
+    words = re.findall(r"[a-z]{2,}", question.ask)
+    stems = split_stems(value.name)
+    known = split_stems(" ".join(column.name for column in question.columns)) | MODIFIER_STEMS
+    known |= list_cell_stems(question.columns)
+    for before, word in itertools.pairwise(words):
+        if split_stems(word) & stems and split_stems(before) - known and not find_families(before):
+            return True
+    return False
 
 
 def score_column(ask: str, families: frozenset[str], column: TypedColumn) -> int:
@@ -200,6 +246,8 @@ def score_column(ask: str, families: frozenset[str], column: TypedColumn) -> int
 def find_operation(question: TableQuestion) -> str | None:
     """Return the one operation that the words ask for; None if there is none or more than one."""
     ask = question.words
+    if find_product(question) is not None:
+        return "product"
     if OPERATIONS["difference"].search(ask) and len(question.mentions) == 2:
         return "difference"
     if _LIMIT.search(ask):
@@ -238,7 +286,7 @@ def asks_for_amount(question: TableQuestion) -> bool:
 def asks_for_rows(question: TableQuestion) -> bool:
     """Whether `how many` counts rows, and not what a column of numbers holds."""
     if question.mentions:
-        return False
+        return counts_group(question)
     if re.search(r"\b(?:rows?|entries|records?|lines?|items?)\b|多少行|几行|多少条|几条|多少项|几项", question.ask):
         return True
     name = question.label.name.lower()
@@ -247,6 +295,15 @@ def asks_for_rows(question: TableQuestion) -> bool:
     return names_label and not any(
         find_families(question.ask) & find_families(column.name.lower()) for column in counted
     )
+
+
+def counts_group(question: TableQuestion) -> bool:
+    """Whether `how many people work in sales` counts the rows of one group."""
+    (column, _), *others = question.mentions
+    numbers = [other for other in question.columns if other.is_number]
+    names_number = any(find_families(question.words) & find_families(other.name.lower()) for other in numbers)
+    names_other = any(split_stems(question.words) & split_stems(other.name) for other in numbers)
+    return not others and column is not question.label and not names_number and not names_other
 
 
 def quote(name: str) -> str:
@@ -348,22 +405,44 @@ def query_aggregate(function: str, english: str, chinese: str) -> Callable[[Tabl
     return write
 
 
-_PRICE_NAMES = re.compile(r"(?:unit )?price|cost|(?:unit )?cost|单价|价格|价钱")
-_QUANTITY_NAMES = re.compile(r"qty|quantity|count|amount|number|pieces|数量|件数|个数")
-_AMOUNT_WORDS = re.compile(r"\b(?:cost|price|value|pay|spend|worth|money|bill)\b|多少钱|价|金额|花")
+_PRICE_NAMES = re.compile(
+    r"(?:unit |ticket |item )?(?:price|cost|fee)s?(?: (?:each|per \w+))?|(?:hourly |daily )?(?:rate|wage)|单价|价格|价钱|时薪|日薪|票价|工价"
+)
+_RATE_NAMES = re.compile(r"(?:hourly |daily )?(?:rate|wage)|时薪|日薪|工价")
+_QUANTITY_NAMES = re.compile(
+    r"qty|quantity|quantities|count|amount|number|pieces|units|hours|days|nights|tickets|数量|件数|个数|小时|工时|天数|张数|份数|重量"
+)
+_AMOUNT_WORDS = re.compile(
+    r"\b(?:costs?|prices?|value|pay|spend|spent|worth|money|bill|order|owe|job|project)\b|多少钱|价|金额|花|费"
+)
+_WHOLE_WORDS = re.compile(r"\b(?:whole|entire|everything|total|altogether|in all|all together)\b|一共|总共|全部|总|合计")
 
 
-def query_sum(question: TableQuestion) -> str | None:
-    """Return the sum of a column; the cost of everything is the sum of price times quantity where both are there."""
-    names = [column.name for column in question.columns if column.is_number]
-    prices = [name for name in names if _PRICE_NAMES.fullmatch(name.lower())]
-    quantities = [name for name in names if _QUANTITY_NAMES.fullmatch(name.lower())]
-    if prices and quantities and _AMOUNT_WORDS.search(question.ask):
-        if len(prices) > 1 or len(quantities) > 1 or question.mentions:
-            return None
-        title = "总金额" if has_han(question.ask) else "total cost"
-        return write_select(f"SUM({quote(prices[0])} * {quote(quantities[0])}) AS {quote(title)}", where="")
-    return query_aggregate("SUM", "total", "{}合计")(question)
+def find_product(question: TableQuestion) -> tuple[TypedColumn, TypedColumn] | None:
+    """Return the columns of price and quantity where the question asks for what they make together."""
+    numbers = [column for column in question.columns if column.is_number]
+    prices = [column for column in numbers if _PRICE_NAMES.fullmatch(column.name.lower())]
+    quantities = [column for column in numbers if _QUANTITY_NAMES.fullmatch(column.name.lower())]
+    if len(prices) != 1 or len(quantities) != 1 or not _AMOUNT_WORDS.search(question.ask):
+        return None
+    named = split_stems(question.ask) & (split_stems(quantities[0].name) | split_stems(prices[0].name))
+    is_rate = bool(_RATE_NAMES.fullmatch(prices[0].name.lower()))
+    if quantities[0].name.lower() in question.ask or (is_rate and (named or prices[0].name.lower() in question.ask)):
+        return None
+    if any(OPERATIONS[name].search(question.words) for name in ("max", "min", "average", "sort", "difference")):
+        return None
+    return (prices[0], quantities[0]) if is_rate or _WHOLE_WORDS.search(question.words) else None
+
+
+def query_product(question: TableQuestion) -> str | None:
+    """Return the sum of price times quantity, of all rows or of the named ones."""
+    columns = find_product(question)
+    condition = write_filter(question)
+    if columns is None or condition is None or not is_plain(question.ask, question.columns):
+        return None
+    title = "总金额" if has_han(question.ask) else "total cost"
+    price, quantity = (quote(column.name) for column in columns)
+    return write_select(f"SUM({price} * {quantity}) AS {quote(title)}", where=condition)
 
 
 def find_group(question: TableQuestion) -> TypedColumn | None:
@@ -381,8 +460,9 @@ def find_group(question: TableQuestion) -> TypedColumn | None:
     return None
 
 
-def query_count(question: TableQuestion) -> str:
-    return write_count(question.ask)
+def query_count(question: TableQuestion) -> str | None:
+    condition = write_filter(question)
+    return None if condition is None else write_count(question.ask, condition)
 
 
 def write_count(ask: str, condition: str = "") -> str:
@@ -400,9 +480,10 @@ def query_limit(question: TableQuestion) -> str | None:
     if match is None or value is None or question.mentions or others or len(_LIMIT.findall(question.ask)) > 1:
         return None
     column = quote(value.name)
-    inclusive = "=" if re.match(r"at |不少于|不超过", match[0]) else ""
-    condition = f"{column} {'>' if match['more'] else '<'}{inclusive} {match['n'].replace(',', '')}"
-    if re.search(r"how many|多少|几个", question.ask):
+    inclusive = "=" if re.match(r"at |不", match[0].replace("不到", "")) or match["n2"] else ""
+    number = (match["n"] or match["n2"]).replace(",", "")
+    condition = f"{column} {'>' if match['more'] or match['from'] else '<'}{inclusive} {number}"
+    if re.search(r"how many|多少|几[个种人位名家款项]", question.ask):
         return write_count(question.ask, condition)
     return write_select(quote(question.label.name), column, where=condition)
 
@@ -495,7 +576,8 @@ def format_table(table: TextTable) -> str:
 QUERIES: dict[str, Callable[[TableQuestion], str | None]] = {
     "max": query_extreme("MAX"),
     "min": query_extreme("MIN"),
-    "sum": query_sum,
+    "sum": query_aggregate("SUM", "total", "{}合计"),
+    "product": query_product,
     "average": query_aggregate("AVG", "average", "平均{}"),
     "sort": query_sort,
     "count": query_count,

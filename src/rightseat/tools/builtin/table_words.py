@@ -12,9 +12,11 @@ UNSURE = re.compile(
     r"share|ratio|growth|grew|trend|correlat\w*|except|excluding|without|not|other than|second|third|median|if|"
     r"should|would|"
     r"popular|famous|beautiful|health\w*|tast\w*|sweet\w*|interesting|important|in the world|email|letter|story|"
-    r"format|column|compare|change[ds]?|best value|per unit|code|python|sql)\b|%|"
+    r"format|column|compare|change[ds]?|best value|per unit|code|python|sql|last (?:year|month|week)|next|tax|"
+    r"taxes|shipping|discount|in (?:euros?|dollars?|pounds|yuan|usd|eur)|per (?:hour|capita|person)|between \d+ and|density|"
+    r"pace)\b|%|"
     r"为什么|解释|翻译|写|画|图表|总结|概括|预测|百分|占比|比例|增长|趋势|除了|不包括|第二|第三|中位数|如果|"
-    r"应该|比较一下|对比|受欢迎|漂亮|好看|好吃|有名|聪明|格式|变化|代码"
+    r"密度|人均|税|运费|折|去年|明年|应该|比较一下|对比|受欢迎|漂亮|好看|好吃|有名|聪明|格式|变化|代码"
 )
 OPERATIONS = {
     name: re.compile(pattern)
@@ -27,8 +29,8 @@ OPERATIONS = {
         "min": r"\b(?:least|fewest|lowest|smallest|min|minimum|cheapest|worst|coldest|coolest|shortest|youngest|"
         r"lightest|slowest|"
         r"nearest|closest|driest|poorest)\b|最少|最低|最小|最便宜|最冷|最短|最轻|最慢|最差|最年轻",
-        "sum": r"\b(?:total|totals|sum|altogether|in all|overall|combined|add(?:ed)? up|all together|together)\b|"
-        r"一共|总共|总计|合计|总和|加起来|总(?=[数量额销收人价成预工支产利访分])",
+        "sum": r"\b(?:total|totals|sum|altogether|in all|overall|combined|add(?:ed)? up|all together|together|whole|entire|everything)\b|"
+        r"一共|总共|总计|合计|总和|加起来|全部|总(?=[数量额销收人价成预工支产利访分])",
         "average": r"\b(?:average|mean|avg|on average)\b|平均|均值",
         "sort": r"\b(?:sort|rank|order(?:ed)? by|in order|ascending|descending)\b|排序|排列|排名|从高到低|"
         r"从低到高|从大到小|从小到大|升序|降序",
@@ -36,7 +38,7 @@ OPERATIONS = {
         "amount": r"\bhow (?:many|much)\b.*\b(?:were|was|are|did|do|does|is|have|has)\b",
         "lookup": r"\b(?:what|how much|how many|how (?:old|tall|high|long|hot|cold|warm|heavy|big|large|far|"
         r"fast|expensive)|"
-        r"tell me|give me|find|show)\b|多少|几|是什么|查",
+        r"tell me|give me|find|show)\b|多少|几|是什么|查|看一?下|看看",
         "difference": r"\bthan\b|\bdifference\b|\bapart\b|比|相差|差多少|差值|差距|之差",
         "apart": r"\bdifference\b|\bapart\b|相差|差多少|差值|差距|之差",
         "below": r"\b(?:less|fewer|lower|cheaper|colder|cooler|shorter|smaller|younger|lighter|slower|below)\b|"
@@ -48,7 +50,7 @@ OPERATIONS = {
 }
 # Each line is one quantity: words of questions, names and units of columns.
 _FAMILIES = """
-price cost costs cheap cheaper cheapest expensive priciest dearest $ € £ ¥ ￥ 价格 价钱 单价 售价 便宜 贵 多少钱 费用
+price cost costs cheap cheaper cheapest expensive priciest dearest bill bills fee fees $ € £ ¥ ￥ 价格 价钱 单价 售价 便宜 贵 多少钱 费用
 sold sell sells sale sales selling 销量 销售 卖 售出 销售额
 temp temperature warm warmer warmest hot hotter hottest cold colder coldest cooler coolest °c °f ° 气温 温度 热 冷 暖
 population populous inhabitants residents people 人口 人数
@@ -56,13 +58,13 @@ age old older oldest young younger youngest 年龄 岁 年纪 年轻
 height tall taller tallest elevation altitude 高度 身高 海拔
 weight heavy heavier heaviest light lighter lightest kg lb 重量 体重 最重 多重 最轻 重多少 轻多少
 length long longer longest short shorter shortest 长度 最长 多长 最短 长多少 短多少
-distance far farther furthest farthest near nearest closest 距离 最远 多远 远多少
+distance km kms miles far farther furthest farthest near nearest closest 距离 最远 多远 远多少
 speed fast faster fastest slow slower slowest 速度 最快 最慢 快多少 慢多少
 score scores points point grade grades marks 分数 成绩 得分 多少分
-revenue income earnings turnover 收入 营收
+revenue income earnings turnover money 收入 营收
 profit profits 利润
-salary salaries wage wages paid earn earns 工资 薪水 薪资
-stock inventory quantity qty left available 库存 数量
+salary salaries wage wages paid earn earns makes money 工资 薪水 薪资
+stock inventory quantity qty left available 库存 数量 多少件
 employees staff headcount members people 员工 人数 多少人
 rain rainfall precipitation wet wettest dry driest 降雨 雨量 降水 下雨
 rating ratings stars 评分
@@ -109,7 +111,12 @@ newest earliest please tell me show give find sort rank order ordered ascending 
 than
 combined together fewest least added add up
 who where when date day month year sold sell sale sales cost costs price
-people i we you my our pay paid owe spend spent earn earned need bill money
+people i we you my our pay paid owe spend spent earn earned need bill money whole entire everything job project order
+whats pls please here thing things invoice purchase shopping cart basket will would come can could see hi hello thanks
+"""
+
+_MODIFIERS = """
+monthly daily weekly yearly annual hourly current closing final exact own combined usual new full complete english math
 """
 
 
@@ -132,6 +139,7 @@ def split_stems(text: str) -> frozenset[str]:
 
 
 PLAIN_STEMS = split_stems(_PLAIN_WORDS)
+MODIFIER_STEMS = PLAIN_STEMS | split_stems(_MODIFIERS)
 
 
 def find_families(text: str) -> frozenset[str]:
