@@ -169,8 +169,8 @@ def is_known_noun(noun: str, clauses: Sequence[str], asking: str) -> bool:
     return bare[:2] in others or bare[:1] in "人" or bool(re.match(r"[能可会要才就]", bare)) or bare[-1:] in "呢了"
 
 
-_HOW_MANY = re.compile(r"\bhow (?:many|much) (?P<noun>(?!is|are|do|does|did|will|would|should|was|were|for|it|each|in|to|change|"
-                       r"money|total|altogether|i|we|left|per|now|of|if|tip|the|a|an|from|could|can|more)[a-z]+)(?: (?P<second>[a-z]+s)\b)?")  # fmt: skip
+_HOW_MANY = re.compile(r"\bhow (?:many|much) (?P<noun>(?!(?:is|are|do|does|did|will|would|should|was|were|for|it|each|in|to|change|"
+                       r"money|total|altogether|i|we|left|per|now|of|if|tip|the|a|an|from|could|can|more)\b)[a-z]+)(?: (?P<second>[a-z]+s)\b)?")  # fmt: skip
 
 
 def find_english_unit(clause: str) -> tuple[str, str]:
@@ -294,7 +294,7 @@ def solve_left(problem: Problem) -> str | None:
     first, *others = problem.quantities
     if not others or any(quantity.per or quantity.unit in (PERCENT, FACTOR) for quantity in problem.quantities):
         return None
-    units = {quantity.unit for quantity in problem.quantities} - {"", MONEY if problem.asked.unit == MONEY else ""}
+    units = {quantity.unit for quantity in problem.quantities} - {""}
     if len(units) > 1 or any(quantity.clause == first.clause and not _LOSS.search(quantity.before) for quantity in others):
         return None
     words = [f"{quantity.before} {quantity.after}" for quantity in others]
@@ -361,7 +361,7 @@ def solve_split(problem: Problem) -> str | None:
     rest = structs.replace(problem, quantities=tuple(q for q in problem.quantities if q is not counts[0]))
     if not rest.quantities:
         return None
-    total = compute_price(structs.replace(rest, asked=structs.replace(problem.asked, per="")), is_part=True)
+    total = compute_price(structs.replace(rest, asked=structs.replace(problem.asked, per="")))
     if not total:
         return None
     return f"{total} / {counts[0].text}" if re.fullmatch(r"[\d.]+(?: [*] [\d.]+)*", total) else f"({total}) / {counts[0].text}"
@@ -377,14 +377,14 @@ def is_share(quantity: Quantity, problem: Problem) -> bool:
     return bool(singular) and bool(re.search(rf"\beach {re.escape(singular)}\b|每个?{re.escape(quantity.noun or '~')}", problem.asked.clause))
 
 
-def compute_price(problem: Problem, *, is_part: bool = False) -> str | None:
+def compute_price(problem: Problem) -> str | None:
     """Return the expression of the amounts with their percentages."""
     parts = split_percents(problem)
     if parts is None:
         return None
     percents, rest = parts
     base = combine_amounts(rest, problem)
-    if base is None or (not percents and len(problem.quantities) == 1 and not is_part and not problem.asked.goal == ""):
+    if base is None or (percents and "+" in base):
         return None
     for quantity in percents:
         around = f"{quantity.before} {quantity.after}"
@@ -516,7 +516,7 @@ def add_products(quantities: Sequence[Quantity], problem: Problem) -> str | None
         amounts = [one for one in pair if not one.per]
         if len(rates) != 1 or len(amounts) != 1 or rates[0].unit not in (MONEY, "") or amounts[0].unit in (MONEY, ""):
             return None
-        if rates[0].per not in (EACH, amounts[0].unit):
+        if rates[0].per not in (EACH, amounts[0].unit) or amounts[0].unit in (*TIMES, *DISTANCES, "person"):
             return None
         products.append(f"{amounts[0].text} * {rates[0].text}")
     return " + ".join(products) if not waiting and len(products) > 1 and problem.asked.unit == MONEY else None
@@ -532,7 +532,9 @@ def add_amounts(quantities: Sequence[Quantity], problem: Problem) -> str | None:
     if re.search(r"\bmore than\b|\bless than\b|比", problem.text):
         return None
     if units == {MONEY} and asked.unit == MONEY:
-        return total if asked.is_total else None
+        # `$40 in my pocket` is none of the amounts in `20 on food, 15 on gas`.
+        is_alike = len({quantity.unit for quantity in quantities}) == 1
+        return total if asked.is_total and is_alike else None
     if MONEY in units or not asked.noun:
         return None
     gains = all(_GAIN.search(f"{quantity.before} {quantity.after}") for quantity in quantities[1:])

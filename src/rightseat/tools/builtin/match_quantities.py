@@ -261,6 +261,9 @@ def read_chinese_quantity(match: re.Match[str], text: str, clause: int, before: 
         factor = Decimal(number) / 10
         return Quantity(format(factor, "f"), FACTOR, clause=clause, before=before, after=rest)
     unit = MONEY if match["sign"] else PERCENT if match["percent"] else UNITS.get(measure, measure)
+    if not unit and match["noun"] and not re.match(r"[的了是打涨加减乘除再和又每在降便要该应]|左右|多少", match["noun"]):
+        # A measure that is not listed: 7顶帽子.
+        unit = match["noun"][0]
     noun = re.split(r"[的了有是吃买要共能每花打分给和在在,]", match["noun"] or "")[0]
     return Quantity(number, unit, "", noun, clause, before, rest)
 
