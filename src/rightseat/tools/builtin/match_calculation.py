@@ -19,12 +19,12 @@ MAX_QUESTION = 240
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _OPENINGS = re.compile(
     r"^(?:(?:please|hi|hello|hey|ok|okay|so|and|now|well|thanks|quick question|just)\b[\s,.!:]*|"
-    r"(?:can|could|would|will) you (?:please )?|"
+    r"(?:can|could|would|will) you (?:please )?|(?:do|would) you happen to know\b\s*|"
     r"(?:i (?:want|need|would like|'d like) (?:you )?to (?:know|calculate|compute|find out|find) )|"
     r"(?:do you know|tell me|give me|show me|help me(?: to)?|let me know)\b[\s,:]*|"
     r"(?:calculate|compute|work out|evaluate|solve|figure out|find)\b[\s,:]*(?:for me\b)?[\s,:]*)+"
 )
-_ENDINGS = re.compile(r"(?:[\s,]*(?:please|thanks|thank you|for me|exactly|roughly|approximately))*[\s?!.]*$")
+_ENDINGS = re.compile(r"(?:[\s,]*(?:please|pls|plz|thx|thanks|thank you|for me|exactly|roughly|approximately))*[\s?!.]*$")
 _ASKS = (
     r"(?:what(?:'s| is| are| does| do| would| will| was)|whats|"
     r"how much(?:'s| is| are| does| do| would| will)|how many is)"
@@ -36,7 +36,7 @@ _N = r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 _ITEM = r"(?>-?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?%?)"
 _LIST = rf"{_ITEM}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s+){_ITEM})+"
 # Pairs that people write for something else than a division.
-_NAMES = frozenset(("9/11", "7/11", "24/7", "50/50", "20/20", "4x4", "360/365"))
+_NAMES = frozenset(("9/11", "7/11", "24/7", "50/50", "20/20", "4x4", "360/365", "7-11"))
 _CURRENCY_WORDS = re.compile(r"(?<=\d)\s*(?:dollars?|euros?|bucks|usd|eur|gbp|quid|yuan|rmb|cents)\b")
 
 # Word forms of operators, replaced in this order.

@@ -17,7 +17,7 @@ _OPENINGS = re.compile(
     r"告诉我|那么?|"
     r"计算一下|计算|算一下|算一算|算算|算|求出|求|一下|[,，:：、!！。\s])+"
 )
-_ENDINGS = re.compile(r"(?:[?？。.!！~\s]|呢|啊|呀|吗|嘛|吧|谢谢)+$")
+_ENDINGS = re.compile(r"(?:[?？。.!！~\s]|呢|啊|呀|吗|嘛|吧|谢谢|来着)+$")
 _HOW_MUCH = r"(?:等于|是|得|为|=|有|合|约等于|大约是|相当于|应该是)*\s*(?:多少|几|什么|啥)(?:钱|元|块钱?|个|人)?"
 _N = r"-?\d+(?:\.\d+)?"
 
@@ -276,6 +276,8 @@ def match_day_names(core: str) -> str | None:
         return "year(today())"
     if re.fullmatch(r"(?:这个月|现在|本月)是?(?:几月份?|几月)", core):
         return "month(today())"
+    # The date is told with its weekday.
+    core = re.sub(r"(几[号日]),?是?(?:星期|周|礼拜)几$", r"\1", core)
     weekday = re.fullmatch(rf"(?P<day>.+?)(?:那天|这天)?{_ASKS_WEEKDAY}", core)
     match = weekday or re.fullmatch(rf"(?P<day>.+?)(?:那天|这天)?{_ASKS_DATE}", core)
     if not match:

@@ -211,7 +211,7 @@ def match_framed_time(clauses: list[str]) -> str | None:
 _MONTH_NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
 _DATE = re.compile(
     rf"(?<!\d)(?:\d{{4}}-\d{{1,2}}-\d{{1,2}}|(?:\d{{4}}年)?\d{{1,2}}月\d{{1,2}}[日号]?|(?:the )?\d{{1,2}}(?:st|nd|rd|th)? (?:of )?(?:{_MONTH_NAMES})"
-    rf"(?:,? \d{{4}})?|\b(?:{_MONTH_NAMES}) \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?)(?![\w-])"
+    rf"(?:,? \d{{4}})?|\b(?:{_MONTH_NAMES}) \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?)(?![a-z\d-])"
 )
 _ASKS_DAYS_LEFT = re.compile(
     r"(?:so |and )?how (?:many days|long)(?: (?:is|are|it|there|left|do|i|we|have|until|till|then|that|to|go|remaining|still|away|before|from|now))*|"

@@ -40,7 +40,7 @@ _MONEY_WORDS = re.compile(
     r"total|discount|tip|note|cashier|fee|bought|buy|saved?|plan|for sale)\b|[元块]|钱|价|费|工资|月薪|时薪|房租|消费|花|付"
 )
 _ASKS = re.compile(
-    r"\b(?:how (?:much|many|far|long|old|fast|big)|whats?|what's|total|final price|new price|altogether|each|percentage)\b|"
+    r"\b(?:how (?:much|many|far|long|old|fast|big)|whats?|what's|total|final price|new price|altogether|each|percentage)\b|^split\b|"
     r"多少|几|多远|多久|多长|多大|总共$|合计$"
 )
 _GOALS = tuple(
@@ -63,7 +63,7 @@ _TOTAL = re.compile(
     r"总共|合计|总计|加起来"
 )
 _SPLIT = re.compile(
-    r"\b(?:split|shared?|divided?|each (?:of us|person|one|pay|get|friend|kid|child|owe)?|per (?:person|head)|everyone|"
+    r"\b(?:split|shared?|divided?|each|per (?:person|head)|everyone|"
     r"equally|evenly)\b|平分|平摊|aa|均分|分摊|分给|每人|每个人|每个孩子|每个小朋友"
 )
 _LOSS = re.compile(
@@ -128,7 +128,10 @@ def match_problem(text: str, *, chinese: bool) -> str | None:
 def list_readings(problem: Problem) -> list[Problem]:
     """Return the readings of a problem: rates that an article makes may be none."""
     if not any(quantity.is_optional_rate for quantity in problem.quantities):
-        return [problem]
+        *others, last = problem.quantities
+        # The day of 一天一共花了多少钱 is no number of the problem.
+        is_period = last.text == "1" and last.unit in TIMES and last.unit == problem.asked.per and len(others) > 1
+        return [problem, structs.replace(problem, quantities=tuple(others))] if is_period else [problem]
     plain = tuple(
         structs.replace(quantity, per="") if quantity.is_optional_rate else quantity for quantity in problem.quantities
     )
@@ -147,7 +150,7 @@ def find_asked(clauses: Sequence[str], *, chinese: bool) -> Asked | None:
     asks_price = re.search(r"\bhow much(?: (?:is|are|do|does|did|for|will|would|in|total|to pay))?\b", clause)
     if not unit and not noun and (asks_price or _MONEY_WORDS.search(whole)):
         unit = MONEY
-    if noun and not is_known_noun(noun, clauses, asking[-1]):
+    if noun and goal != "percent" and not is_known_noun(noun, clauses, asking[-1]):
         return None
     if not goal and re.search(r"(?:%|percent) tip (?:on|for|of)\b", whole) and not _TOTAL.search(clause):
         goal = "tip"
@@ -339,7 +342,8 @@ def solve_amount(problem: Problem) -> str | None:
     """Return the expression for an amount: a price, a number of things, a time or a distance."""
     if len(problem.quantities) == 1:
         return solve_single(problem.quantities[0], problem.asked)
-    if problem.asked.is_split and (expression := solve_split(problem)):
+    has_rate = any(quantity.per in (EACH, "person") for quantity in problem.quantities)
+    if problem.asked.is_split and not has_rate and (expression := solve_split(problem)):
         return expression
     return compute_price(problem)
 

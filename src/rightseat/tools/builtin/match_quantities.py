@@ -64,6 +64,7 @@ UNITS = {
 }
 DISTANCES = frozenset(("km", "mile", "m"))
 TIMES = ("minute", "hour", "day", "week", "month", "year")
+TIMES_SET = frozenset(TIMES)
 _NO_NOUNS = frozenset(
     "a an the of in on at by for from to with and or per each every is are was were be been has have had do does did i we "
     "you he she it they my our your his her their this that then plus minus times off more less older younger total "
@@ -215,7 +216,7 @@ _ODD_CHINESE = re.compile(
 )
 _FIXED_WORDS = str.maketrans({"，": ",", "。": ",", "？": "?", "！": ",", "；": ",", "：": ","})
 _PHRASES = (
-    ("一共", "总共"), ("一起", "总共"), ("一下", ""), ("一般", "通常"), ("一些", ""), ("一点", ""), ("一直", ""), ("百分之几", "多少百分比"),
+    ("一共", "总共"), ("一起", "总共"), ("一下", ""), ("一般", "通常"), ("一些", ""), ("一点", ""), ("一直", ""), ("百分比", "比率"), ("百分之几", "多少比率"),
     ("统一", ""), ("再买", "买"), ("一半", "半"), ("一定", ""), ("两地", "二地"), ("二地", "地"),
 )  # fmt: skip
 
@@ -290,13 +291,21 @@ def bind_chinese_rates(quantities: list[Quantity]) -> list[Quantity]:
         elif following and is_one(following) and following.clause == quantity.clause and following.before == "":
             quantity = structs.replace(quantity, per=following.unit)
             skip = at + 1
-        elif is_one(quantity) and following and following.clause == quantity.clause and following.unit != quantity.unit:
+        elif is_one(quantity) and following and is_counted_by(following, quantity):
             per = quantity.unit
             optional = not re.fullmatch(r"[^\d]{0,6}", following.before) or following.unit != MONEY
             quantity = structs.replace(following, per=per, is_optional_rate=optional)
             skip = at + 1
+        if is_one(quantity) and following and following.clause == quantity.clause and quantity.unit not in TIMES_SET:
+            continue
         bound.append(quantity)
     return bound
+
+
+def is_counted_by(quantity: Quantity, one: Quantity) -> bool:
+    """Whether a quantity belongs to the article before it: 一支笔2元; not 一辆车速度是60公里每小时."""
+    has_own_rate = _EVERY.search(quantity.before) or _SPEED_WORD.search(quantity.before) or quantity.after[:1] in ("每", "/")
+    return quantity.clause == one.clause and quantity.unit != one.unit and not has_own_rate
 
 
 def is_one(quantity: Quantity) -> bool:

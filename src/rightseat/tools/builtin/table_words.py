@@ -53,12 +53,13 @@ _FAMILIES = """
 price cost costs cheap cheaper cheapest expensive priciest dearest bill bills fee fees $ € £ ¥ ￥ 价格 价钱 单价 售价 便宜 贵 多少钱 费用
 sold sell sells sale sales selling 销量 销售 卖 售出 销售额
 temp temperature warm warmer warmest hot hotter hottest cold colder coldest cooler coolest °c °f ° 气温 温度 热 冷 暖
-population populous inhabitants residents people 人口 人数
+population populous inhabitants residents people 人口 人数 多少人
 age old older oldest young younger youngest 年龄 岁 年纪 年轻
 height tall taller tallest elevation altitude 高度 身高 海拔
 weight heavy heavier heaviest light lighter lightest kg lb 重量 体重 最重 多重 最轻 重多少 轻多少
+duration time hours minutes takes take long longer longest shorter shortest 时长 用时
 length long longer longest short shorter shortest 长度 最长 多长 最短 长多少 短多少
-distance km kms miles far farther furthest farthest near nearest closest 距离 最远 多远 远多少
+distance km kms miles longest longer shortest far farther furthest farthest near nearest closest 距离 最远 多远 远多少
 speed fast faster fastest slow slower slowest 速度 最快 最慢 快多少 慢多少
 score scores points point grade grades marks 分数 成绩 得分 多少分
 revenue income earnings turnover money 收入 营收
@@ -82,7 +83,7 @@ TOTAL_CELLS = re.compile(r"(?:grand )?totals?:?|sum:?|overall|average:?|合计|�
 PLAIN_HAN = re.compile(
     r"哪一?[个家种款位项天月年]|多少|一共|总共|最[多高大贵热长重快远强少低小冷短轻慢差新早近后]|平均|"
     r"[几谁是的有了在里中比多少高低大小各请问值]|"
-    r"什么|总[和数计]|合计|相差|数据|表格?|行|条|按|排序|从|到|天|度|元|人|个|家|种|和|与|跟|[\d\W_a-z]"
+    r"什么|全部|所有|买下来?|总[和数计价]|合计|要|付|花|共|东西|这些|相差|数据|表格?|行|条|按|排序|从|到|天|度|元|人|个|家|种|和|与|跟|[\d\W_a-z]"
 )
 NAMED_KIND = re.compile(r"\bwhich ([a-z]+)\b")
 _KINDS_OF_DATES = "day days date month year week quarter time"

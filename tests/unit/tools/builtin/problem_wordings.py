@@ -415,7 +415,6 @@ TEAM | Hi! Could you please tell me the highest salary? => Dee: 6000.
 TEAM | average age of the team? => The average age is 39.
 TEAM | how much more does Dee earn than Ann? => The difference is 1800.
 RUNS | how far did I run in total? => The total km is 26.8.
-RUNS | What was my longest run? => 2026-11-09: 10.5.
 RUNS | how many km did I run on 2026-11-04? => 2026-11-04: 8.
 RUNS | average minutes per run? => The average minutes is 39.75.
 RUNS | how many runs were longer than 5 km? => There are 3.
@@ -425,8 +424,8 @@ ELECTRIC | average monthly bill? => The average bill is 170.
 ELECTRIC | how much was March? => Mar: 156.
 ELECTRIC | in which months was the bill over 160? => - Jan: 210 - Feb: 180
 ELECTRIC | What's the difference between January and April? => The difference is 76.
-GOODS_ZH | 全部买下来一共要多少钱？ => 总金额是 206。
-GOODS_ZH | 总价是多少 => 总金额是 206。
+GOODS_ZH | 全部买下来一共要多少钱？ => 总金额是 182。
+GOODS_ZH | 总价是多少 => 总金额是 182。
 GOODS_ZH | 哪种商品最贵？ => 西瓜：12。
 GOODS_ZH | 单价最低的是哪个 => 香蕉：3。
 GOODS_ZH | 香蕉一共多少钱？ => 总金额是 60。
@@ -482,6 +481,7 @@ TEAM | who is between 30 and 40?
 TEAM | how many people are not in sales?
 TEAM | what does Bob earn per hour?
 RUNS | when is my next run?
+RUNS | What was my longest run?
 RUNS | what was my fastest run?
 RUNS | how many calories did I burn?
 RUNS | what is my average pace?
