@@ -325,6 +325,10 @@ def match_counted_days(core: str) -> str | None:
     if match and "还" in core + ("还" if re.match(r"(?:现在|今天)?(?:距|离|到)", core) else ""):
         day = read_day(re.sub(r"^(?:距离|距|离|到)", "", match["day"]))
         return divide_weeks(f"days_between(today(), {day})", match) if day else None
+    if (match := re.fullmatch(r"还(?:有|剩|要)(?:多少|几)(?P<unit>天)(?:就是|就到|才到|才是|到|就|才)?(?P<day>.+)", core)) and (
+        day := read_day(match["day"])
+    ):
+        return f"days_between(today(), {day})"
     match = re.fullmatch(
         rf"(?:从)?(?P<day>.+?)(?:到现在|到今天|至今|以来)(?:已经)?(?:过了|过去了?)?{_HOW_MANY_DAYS}(?:了)?", core
     )

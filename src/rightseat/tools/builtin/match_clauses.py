@@ -35,11 +35,11 @@ _OPENING = re.compile(
     r"^(?:(?:hi|hello|hey|ok|okay|so|um|uh|er|well|and|please|pls|now|then|btw|just|also|like|there|a|quick question|"
     r"(?:can|could|would|will) (?:you|u|i|someone)|(?:do|would) you (?:happen to )?know|you know|any idea|tell me|"
     r"let me know|figure out|work out|calculate|compute|help me(?: to)?|i (?:want|need|would like|have) to|"
-    r"i'd like to|i wanna|i want|know|find out|give me|convert|you|in a hurry|i'm|-|"
+    r"i'd like to|i wanna|i want|know|find out|give me|convert|you|in a hurry|i'm|-|be so (?:kind|good|nice) (?:as )?to|be able to|"
     r"i was wondering|i wonder|wondering|say|suppose(?: that)?|assume(?: that)?)(?![\w'])[\s,-]*)+"
 )
 _OPENING_HAN = re.compile(
-    r"^(?:请问一下|请问|请你?|麻烦你?|你好|您好|帮我|帮忙|给我|能不能|可以|能否|我想知道|我想问|我想|告诉我|那么|那|算一下|算算|"
+    r"^(?:请问一下|请问|请你?|麻烦你?|你好|您好|帮我|帮忙|给我|能不能|可以|能否|我想知道|我想问|我想|告诉我|那么|那|算一下|算算|算下|算个|"
     r"计算一下|计算|算|求|一下|看看|如果|假如|假设|比如)+"
 )
 

@@ -139,6 +139,8 @@ _TARGET = re.compile(
 )  # fmt: skip
 _INLINE_TARGET = re.compile(rf"(?:in|to|into)\s+(?P<e>{_TEMPERATURES}|{_UNIT_NAMES})")
 
+_IS_HOW_MANY = re.compile(rf"(?:[a-z]+ ){{0,2}}(?:is|are|equals|lasts) how many (?P<f>{_UNIT_NAMES})")
+
 
 def match_framed_conversion(clauses: list[str]) -> str | None:
     """Return the conversion of the one amount of a message: `my bag weighs 23 kg, how many pounds is that`."""
@@ -152,9 +154,9 @@ def match_framed_conversion(clauses: list[str]) -> str | None:
     if match is None and len(clauses) == 1:
         rest = plain[amounts[0].end() :].strip()
         before = plain[: amounts[0].start()].strip()
-        if not re.fullmatch(r"(?:(?:how (?:tall|long|far|heavy|hot|cold|big|much|warm) is|what is|what's|convert|i want|to|i|need|know)\s*)*", before):
+        if not re.fullmatch(r"(?:(?:how (?:tall|long|far|heavy|hot|cold|big|much|warm) is|what is|what's|convert|i want|to|i|need|know|an?)\s*)*", before):
             return None
-        match = _INLINE_TARGET.fullmatch(rest)
+        match = _INLINE_TARGET.fullmatch(rest) or _IS_HOW_MANY.fullmatch(rest)
     if match is None:
         return None
     target = find_unit(next(filter(None, match.groups())))

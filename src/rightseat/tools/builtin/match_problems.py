@@ -40,7 +40,7 @@ _MONEY_WORDS = re.compile(
     r"total|discount|tip|note|cashier|fee|bought|buy|saved?|plan|for sale)\b|[元块]|钱|价|费|工资|月薪|时薪|房租|消费|花|付"
 )
 _ASKS = re.compile(
-    r"\b(?:how (?:much|many|far|long|old|fast|big)|whats?|what's|total|final price|new price|altogether|each|percentage)\b|^split\b|"
+    r"\b(?:how (?:much|many|far|long|old|fast|big)|whats?|what's|total|final price|new price|altogether|each|percentage)\b|^split\b|\bsplit \d+ ways|(?:%|percent) off$|"
     r"多少|几|多远|多久|多长|多大|总共$|合计$"
 )
 _GOALS = tuple(
@@ -55,20 +55,21 @@ _GOALS = tuple(
         ("average", r"\baverage\b|\bmean\b|平均(?:数|值|分)"),
         ("left", r"\b(?:left|remain\w*|still have)\b|还?剩|还有[几多]"),
         ("tip", r"\b(?:what|whats|what's|how much).{0,30}\btip\b|小费(?:是|要)?多少"),
+        ("profit", r"\bprofit\b|赚了?多少|盈利"),
         ("save", r"\bhow much (?:do|will|would|did|can) (?:i|we|you) save\b|便宜了?多少|省了?多少"),
     )
 )
 _TOTAL = re.compile(
-    r"\b(?:total|altogether|all together|in all|sum|everything|overall|combined|did (?:i|we|he|she) (?:spend|pay))\b|"
+    r"\b(?:total|altogether|all together|in all|sum|everything|overall|combined|together|did (?:i|we|he|she) (?:spend|pay))\b|"
     r"总共|合计|总计|加起来"
 )
 _SPLIT = re.compile(
     r"\b(?:split|shared?|divided?|each|per (?:person|head)|everyone|"
-    r"equally|evenly)\b|平分|平摊|aa|均分|分摊|分给|每人|每个人|每个孩子|每个小朋友"
+    r"equally|evenly)\b|平分|平摊|aa|均分|分摊|分给|人均|每人|每个人|每个孩子|每个小朋友"
 )
 _LOSS = re.compile(
     r"\b(?:gives?|gave|given|away|lost|loses?|ate|eats?|eaten|spent|spends?|sold|sells?|used|uses|broke|took|takes|drank|"
-    r"left the|died|removed?|threw|dropped|flew|goes|went off)\b|吃|飞走|花|送|丢|用|卖|走|借出|拿走|给了(?!我)|掉"
+    r"left the|died|removed?|threw|dropped|flew|goes|went off|taken|occupied|gone|missing|broken|used up)\b|吃|飞走|花|送|丢|用|卖|走|借出|拿走|给了(?!我)|掉|下[去车]|离开|死|坏"
 )
 _GAIN = re.compile(
     r"\b(?:more|gets?|got|finds?|found|adds?|another|joined?|join|came|buys?|bought|receives?|received|wins?|won)\b|又|再|增加|来了"
@@ -84,7 +85,7 @@ _PAID = re.compile(
     r"\b(?:with|gave|hand\w*|from)\b(?: (?:the cashier|him|her|them))?(?: an?)?(?: )?[$€£]?$|(?:付了?|给了?|拿出?|用)[^\d]{0,3}$"
 )
 _NOTE = re.compile(r"^ ?(?:dollar |euro )?(?:note|bill)\b")
-_HYPERNYMS = re.compile(r"fruit|animal|pet|thing|item|people|person|toy|水果|动物|东西|人|玩具|文具|商品")
+_HYPERNYMS = re.compile(r"fruit|animal|pet|thing|item|people|person|toy|水果|动物|东西|人|玩具|文具|商品|学生|同学|乘客|孩子")
 _FACTORS_BETWEEN = {("day", "week"): 7, ("month", "year"): 12, ("minute", "hour"): 60, ("hour", "day"): 24}
 
 
@@ -152,11 +153,18 @@ def find_asked(clauses: Sequence[str], *, chinese: bool) -> Asked | None:
         unit = MONEY
     if noun and goal != "percent" and not is_known_noun(noun, clauses, asking[-1]):
         return None
-    if not goal and re.search(r"(?:%|percent) tip (?:on|for|of)\b", whole) and not _TOTAL.search(clause):
+    if not goal and is_tip_asked(whole, clause):
         goal = "tip"
     # 平分 may stand in a clause before the question.
     split = _SPLIT.search(clause) or re.search(r"\b(?:split|shared?)\b|平分|平摊|aa|均分|分摊", whole)
     return Asked(clause, goal, unit, find_period(clause), noun, bool(_TOTAL.search(clause)), bool(split))
+
+
+def is_tip_asked(whole: str, clause: str) -> bool:
+    """Whether the tip is asked for, and not the bill with it."""
+    tips = re.search(r"(?:%|percent) tip\b|\btip (?:of )?\d", whole)
+    adds = re.search(r"\b(?:with|plus|including|and) (?:a )?\d+(?:\.\d+)? ?(?:%|percent) tip", whole)
+    return bool(tips) and not adds and not re.search(r"\b(?:total|altogether|pay|bill|each|all|everything)\b", clause)
 
 
 def is_known_noun(noun: str, clauses: Sequence[str], asking: str) -> bool:
@@ -201,6 +209,8 @@ def find_chinese_unit(clause: str) -> tuple[str, str]:
     unit = next((name for name in sorted(UNITS, key=len, reverse=True) if rest.startswith(name)), "")
     if unit:
         return UNITS[unit], rest
+    if re.match(r"个?(?:学生|同学|乘客|孩子|小朋友|员工)", rest):
+        return "person", rest
     return (rest[0], rest) if rest else ("", "")
 
 
@@ -261,6 +271,17 @@ def is_forward_comparison(text: str, asked: str) -> bool:
         return False
     who = match["who"].strip()
     return any(who.endswith(name) for name in re.findall(r"^(.{1,3}?)(?:今年|现在)?(?:是)?(?:\d|几|多)", asked))
+
+
+def solve_profit(problem: Problem) -> str | None:
+    """Return the price of sale without the price of purchase."""
+    if not re.search(r"\bsold\b|卖", problem.text):
+        return solve_amount(problem)
+    sold = [q for q in problem.quantities if re.search(r"\bsold\b|卖", q.before)]
+    bought = [q for q in problem.quantities if re.search(r"\b(?:bought|paid|for)\b|买|进价", q.before) and q not in sold]
+    if len(problem.quantities) != 2 or len(sold) != 1 or len(bought) != 1 or any(q.unit not in (MONEY, "") for q in (*sold, *bought)):
+        return None
+    return f"{sold[0].text} - {bought[0].text}"
 
 
 def solve_area(problem: Problem) -> str | None:
@@ -375,7 +396,7 @@ def is_share(quantity: Quantity, problem: Problem) -> bool:
     """Whether a count is that of those who share."""
     if re.search(r"\b(?:between|among|amongst|by|into)\s*$|分(?:给|成)$", quantity.before):
         return True
-    if quantity.unit == "person":
+    if quantity.unit in ("person", "way", "part"):
         return True
     singular = to_singular(quantity.noun) if quantity.noun else quantity.unit
     return bool(singular) and bool(re.search(rf"\beach {re.escape(singular)}\b|每个?{re.escape(quantity.noun or '~')}", problem.asked.clause))
@@ -425,12 +446,18 @@ def name_units(quantities: Sequence[Quantity], asked: Asked) -> list[Quantity]:
     """Return the quantities with their units completed: `each` is the counted noun, a bare number is money or a count."""
     counts = [q for q in quantities if not q.per and q.unit and q.unit not in (MONEY, PERCENT, FACTOR)]
     rates = [q for q in quantities if q.per and q.per != EACH]
+    has_each = len(quantities) == 2 and any(q.per == EACH for q in quantities)
     named: list[Quantity] = []
     for quantity in quantities:
         if quantity.per == EACH:
             earlier = [q for q in counts if q is not quantity and q.unit != quantity.unit] or counts
             quantity = structs.replace(quantity, per=earlier[-1].unit if len({q.unit for q in earlier}) == 1 else COUNT)
-        if not quantity.unit and (quantity.per or not rates):
+        if not quantity.unit and not quantity.per and not counts and has_each:
+            # `yogurts are 0.89 each, and i took 12`
+            quantity = set_unit(quantity, COUNT)
+        elif not quantity.unit and quantity.per and asked.unit != MONEY and len({q.unit for q in counts}) == 1:
+            quantity = set_unit(quantity, counts[0].unit)
+        elif not quantity.unit and (quantity.per or not rates):
             quantity = set_unit(quantity, MONEY if asked.unit == MONEY else "")
         elif not quantity.unit and len({rate.per for rate in rates}) == 1:
             # `i order 4`
@@ -552,6 +579,7 @@ def add_amounts(quantities: Sequence[Quantity], problem: Problem) -> str | None:
 
 
 _RULES: dict[str, Callable[[Problem], str | None]] = {
+    "profit": solve_profit,
     "percent": solve_percent,
     "age": solve_age,
     "area": solve_area,

@@ -132,9 +132,12 @@ def read_english_quantity(match: re.Match[str], text: str, clause: int, before: 
     noun = ""
     if not unit and words:
         unit, noun, words = read_english_unit(words)
+        if noun in UNITS and words and words[0] not in _NO_NOUNS and words[0] not in UNITS:
+            # `250 g flour per cake`
+            noun = words[0]
     elif words and words[0] in UNITS and UNITS[words[0]] == unit:
         words = words[1:]
-    per, rest = find_english_rate(before, rest, noun)
+    per, rest = find_english_rate(before, rest)
     is_article = per.startswith("~")
     return Quantity(number, unit, per.lstrip("~"), noun, clause, before, rest, is_article)
 
@@ -175,11 +178,15 @@ _PER_BEFORE = re.compile(
 _PER_WORDS = frozenset("lot bit few tip discount total note bill week's good raise different 20 taxi cake while".split())
 
 
-def find_english_rate(before: str, rest: str, noun: str) -> tuple[str, str]:
+_OWN_WORDS = re.compile(r"\s*(?!(?:each|every|per|an?|apiece|and|or|in|on|at|for|to|is|are|of|with)\b)[a-z]+")
+
+
+def find_english_rate(before: str, rest: str) -> tuple[str, str]:
     """Return what a quantity is counted by, with `~` for a mere article, and the words behind it."""
-    own = re.match(rf"\s*(?:{re.escape(noun)}|[a-z]+)?", rest) if noun else None
-    behind = rest[own.end() :] if own else rest
-    for text in (behind, rest):
+    texts = [rest]
+    while len(texts) < 3 and (own := _OWN_WORDS.match(texts[-1])):
+        texts.append(texts[-1][own.end() :])
+    for text in texts:
         match = re.match(r"\s*(?:dollars?|euros?|bucks|yuan|usd)?\s*(?:\b(?:in|on|for) (?=each|every))?(?:(?:each|every|per|an?|/)\s*\b(?P<unit>[a-z]+)|(?P<each>each|apiece|a piece))\b", text)
         if match and match["unit"] and match["unit"] in ("piece", "item", "unit", "one"):
             return EACH, text[match.end() :]
@@ -191,6 +198,8 @@ def find_english_rate(before: str, rest: str, noun: str) -> tuple[str, str]:
         return EACH, rest
     if match := _PER_BEFORE.search(before):
         return ("" if match["every"] else "~") + to_singular(match["unit"]), rest
+    if match := re.search(r"^(?:each|every) (?P<unit>[a-z]+)(?: [a-z]+){1,3}\s*[$€£]?$", before):
+        return to_singular(match["unit"]), rest
     if match := re.search(r"\b(?:every|each|per) (hour|day|week|month|year)(?: [a-z]+){0,3}\s*[$€£]?$", before):
         return match[1], rest
     return "", rest
@@ -293,8 +302,7 @@ def bind_chinese_rates(quantities: list[Quantity]) -> list[Quantity]:
             skip = at + 1
         elif is_one(quantity) and following and is_counted_by(following, quantity):
             per = quantity.unit
-            optional = not re.fullmatch(r"[^\d]{0,6}", following.before) or following.unit != MONEY
-            quantity = structs.replace(following, per=per, is_optional_rate=optional)
+            quantity = structs.replace(following, per=per, is_optional_rate=True)
             skip = at + 1
         if is_one(quantity) and following and following.clause == quantity.clause and quantity.unit not in TIMES_SET:
             continue

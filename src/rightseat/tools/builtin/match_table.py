@@ -240,7 +240,9 @@ def score_column(ask: str, families: frozenset[str], column: TypedColumn) -> int
     shared = split_stems(name) & split_stems(ask)
     direct = 3 * len(shared) + (4 if has_han(name) and name in ask else 0)
     related = 2 * len(families & find_families(f"{name} {column.unit.lower()}"))
-    return direct + related
+    # `units` is meant by `how many units`, although there is a `unit price`.
+    whole = 1 if shared and shared == split_stems(name) else 0
+    return direct + related + whole
 
 
 def find_operation(question: TableQuestion) -> str | None:
@@ -248,6 +250,8 @@ def find_operation(question: TableQuestion) -> str | None:
     ask = question.words
     if find_product(question) is not None:
         return "product"
+    if is_price_by_unit(question) and OPERATIONS["sum"].search(ask):
+        return None
     if OPERATIONS["difference"].search(ask) and len(question.mentions) == 2:
         return "difference"
     if _LIMIT.search(ask):
@@ -413,9 +417,9 @@ _QUANTITY_NAMES = re.compile(
     r"qty|quantity|quantities|count|amount|number|pieces|units|hours|days|nights|tickets|数量|件数|个数|小时|工时|天数|张数|份数|重量"
 )
 _AMOUNT_WORDS = re.compile(
-    r"\b(?:costs?|prices?|value|pay|spend|spent|worth|money|bill|order|owe|job|project)\b|多少钱|价|金额|花|费"
+    r"\b(?:costs?|prices?|value|pay|spend|spent|worth|money|bill|order|owe|job|project)\b|多少钱|价|金额|花|费|工资|薪水"
 )
-_WHOLE_WORDS = re.compile(r"\b(?:whole|entire|everything|total|altogether|in all|all together)\b|一共|总共|全部|总|合计")
+_WHOLE_WORDS = re.compile(r"\b(?:whole|entire|everything|total|altogether|in all|all|together)\b|一共|总共|全部|总|合计")
 
 
 def find_product(question: TableQuestion) -> tuple[TypedColumn, TypedColumn] | None:
@@ -432,6 +436,13 @@ def find_product(question: TableQuestion) -> tuple[TypedColumn, TypedColumn] | N
     if any(OPERATIONS[name].search(question.words) for name in ("max", "min", "average", "sort", "difference")):
         return None
     return (prices[0], quantities[0]) if is_rate or _WHOLE_WORDS.search(question.words) else None
+
+
+def is_price_by_unit(question: TableQuestion) -> bool:
+    """Whether the column of the question is a price beside a quantity: its plain sum means nothing."""
+    names = [column.name.lower() for column in question.columns if column.is_number]
+    value = question.value
+    return value is not None and any(map(_QUANTITY_NAMES.fullmatch, names)) and bool(_PRICE_NAMES.fullmatch(value.name.lower()))
 
 
 def query_product(question: TableQuestion) -> str | None:

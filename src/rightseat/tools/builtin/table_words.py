@@ -83,7 +83,7 @@ TOTAL_CELLS = re.compile(r"(?:grand )?totals?:?|sum:?|overall|average:?|合计|�
 PLAIN_HAN = re.compile(
     r"哪一?[个家种款位项天月年]|多少|一共|总共|最[多高大贵热长重快远强少低小冷短轻慢差新早近后]|平均|"
     r"[几谁是的有了在里中比多少高低大小各请问值]|"
-    r"什么|全部|所有|买下来?|总[和数计价]|合计|要|付|花|共|东西|这些|相差|数据|表格?|行|条|按|排序|从|到|天|度|元|人|个|家|种|和|与|跟|[\d\W_a-z]"
+    r"什么|全部|所有|买下来?|总[和数计价]|合计|要|付|花|共|东西|这些|工资|薪水|相差|数据|表格?|行|条|按|排序|从|到|天|度|元|人|个|家|种|和|与|跟|[\d\W_a-z]"
 )
 NAMED_KIND = re.compile(r"\bwhich ([a-z]+)\b")
 _KINDS_OF_DATES = "day days date month year week quarter time"
