@@ -24,7 +24,9 @@ _OPENINGS = re.compile(
     r"(?:do you know|tell me|give me|show me|help me(?: to)?|let me know)\b[\s,:]*|"
     r"(?:calculate|compute|work out|evaluate|solve|figure out|find)\b[\s,:]*(?:for me\b)?[\s,:]*)+"
 )
-_ENDINGS = re.compile(r"(?:[\s,]*(?:please|pls|plz|thx|again|btw|thanks|thank you|for me|exactly|roughly|approximately))*[\s?!.]*$")
+_ENDINGS = re.compile(
+    r"(?:[\s,]*(?:please|pls|plz|thx|again|btw|thanks|thank you|for me|exactly|roughly|approximately))*[\s?!.]*$"
+)
 _ASKS = (
     r"(?:what(?:'s| is| are| does| do| would| will| was)|whats|"
     r"how much(?:'s| is| are| does| do| would| will)|how many is)"

@@ -19,7 +19,8 @@ _OPENINGS = re.compile(
 )
 _ENDINGS = re.compile(r"(?:[?？。.!！~\s]|呢|啊|呀|吗|嘛|吧|谢谢|来着)+$")
 _HOW_MUCH = r"(?:等于|是|得|为|=|有|合|约等于|大约是|相当于|应该是)*\s*(?:多少|几|什么|啥)(?:钱|元|块钱?|个|人)?"
-_N = r"-?\d+(?:\.\d+)?"
+# Possessive: a long row of digits is read once from each place.
+_N = r"-?\d++(?:\.\d++)?"
 
 _OPERATORS = tuple(
     (re.compile(pattern.replace("N", _N)), sign)
@@ -325,9 +326,11 @@ def match_counted_days(core: str) -> str | None:
     if match and "还" in core + ("还" if re.match(r"(?:现在|今天)?(?:距|离|到)", core) else ""):
         day = read_day(re.sub(r"^(?:距离|距|离|到)", "", match["day"]))
         return divide_weeks(f"days_between(today(), {day})", match) if day else None
-    if (match := re.fullmatch(r"还(?:有|剩|要)(?:多少|几)(?P<unit>天)(?:就是|就到|才到|才是|到|就|才)?(?P<day>.+)", core)) and (
-        day := read_day(match["day"])
-    ):
+    if (
+        match := re.fullmatch(
+            r"还(?:有|剩|要)(?:多少|几)(?P<unit>天)(?:就是|就到|才到|才是|到|就|才)?(?P<day>.+)", core
+        )
+    ) and (day := read_day(match["day"])):
         return f"days_between(today(), {day})"
     match = re.fullmatch(
         rf"(?:从)?(?P<day>.+?)(?:到现在|到今天|至今|以来)(?:已经)?(?:过了|过去了?)?{_HOW_MANY_DAYS}(?:了)?", core

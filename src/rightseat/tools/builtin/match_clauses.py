@@ -13,7 +13,7 @@ BLOCKERS = re.compile(
     r"\b(?:why|explain|prove|proof|translate|write|wrote|story|poem|essay|summar\w+|recommend\w*|suggest\w*|who|whose|"
     r"where|which|when|code|function|script|excel|spreadsheet|formula|python|javascript|sql|odds|probability|chance|"
     r"chances|usual|usually|normal|typical|typically|average person|good|bad|expensive|cheap|enough|afford|worth it|"
-    r"all but|except|unless|not|never|sequence|comes next|pattern|song|movie|film|called|named|mean|means|best|"
+    r"all but|except|unless|not|never|sequence|comes next|pattern|song|called|named|mean|means|best|"
     r"mortgage|compound|interest|meet|machines?|workers?|dog years|twice as|times as|half as|respectively|remind|"
     r"book a|reserve|order number|add to (?:my )?cart|tell me about|describe|draw|chart|plot|"
     r"i think|wrong|correct|true|really|should (?:i|we|he|she|they) (?:leave|buy|cook|name|eat|wear|do))\b|"

@@ -54,7 +54,11 @@ def match_only_clause(clauses: list[str], match_whole: Whole) -> str | None:
         return None
     others = [clause for clause in clauses if clause is not with_numbers[0]]
     asks = [clause for clause in others if _GENERIC_ASK.fullmatch(clause)]
-    if any(re.search(r"\b(?:how|what|when|does|is|are|can|could)\b|多少|几|吗|什么", clause) for clause in others if clause not in asks):
+    if any(
+        re.search(r"\b(?:how|what|when|does|is|are|can|could)\b|多少|几|吗|什么", clause)
+        for clause in others
+        if clause not in asks
+    ):
         return None
     core = strip_opening(with_numbers[0])
     bare = _INTRODUCTION.sub("", core)
@@ -128,7 +132,9 @@ def read_first_step(text: str) -> str | None:
     return f"{first} {sign} {second}".replace(",", "")
 
 
-_UNIT_NAMES = "|".join(sorted((re.escape(name) for name in UNITS if len(name) > 1 or _HAN.match(name)), key=len, reverse=True))
+_UNIT_NAMES = "|".join(
+    sorted((re.escape(name) for name in UNITS if len(name) > 1 or _HAN.match(name)), key=len, reverse=True)
+)
 _TEMPERATURES = r"(?:degrees? )?(?:fahrenheit|celsius|°f|°c|f|c)|华氏度|摄氏度"
 _AMOUNT = re.compile(rf"(?<![\d.a-z])(?P<n>{_N}|半)\s?(?P<unit>{_TEMPERATURES}|{_UNIT_NAMES})(?![a-z])")
 _TARGET = re.compile(
@@ -154,7 +160,10 @@ def match_framed_conversion(clauses: list[str]) -> str | None:
     if match is None and len(clauses) == 1:
         rest = plain[amounts[0].end() :].strip()
         before = plain[: amounts[0].start()].strip()
-        if not re.fullmatch(r"(?:(?:how (?:tall|long|far|heavy|hot|cold|big|much|warm) is|what is|what's|convert|i want|to|i|need|know|an?)\s*)*", before):
+        if not re.fullmatch(
+            r"(?:(?:how (?:tall|long|far|heavy|hot|cold|big|much|warm) is|what is|what's|convert|i want|to|i|need|know|an?)\s*)*",
+            before,
+        ):
             return None
         match = _INLINE_TARGET.fullmatch(rest) or _IS_HOW_MANY.fullmatch(rest)
     if match is None:
@@ -188,7 +197,9 @@ def match_framed_time(clauses: list[str]) -> str | None:
         return None
     others = [clause for clause in clauses if clause is not asking[0]]
     match = _ASKS_TIME.fullmatch(asking[0]) or _ASKS_TIME_HAN.fullmatch(asking[0])
-    if match is None or any(re.search(r"\b(?:what|when|should|how|why|zone|timer)\b|什么|怎么|吗", clause) for clause in others):
+    if match is None or any(
+        re.search(r"\b(?:what|when|should|how|why|zone|timer)\b|什么|怎么|吗", clause) for clause in others
+    ):
         return None
     groups = match.groupdict()
     city = (groups.get("city") or "").removeprefix("the ").strip(" .")
@@ -223,7 +234,11 @@ _ASKS_DAYS_LEFT = re.compile(
 
 def match_framed_day(clauses: list[str]) -> str | None:
     """Return the days until the one date of a message: `my exam is on 12 December, how many days do I have left?`."""
-    if len(clauses) < 2 or not _ASKS_DAYS_LEFT.fullmatch(clauses[-1]) or not re.search(r"left|until|till|go|还|remaining|away|before", clauses[-1]):
+    if (
+        len(clauses) < 2
+        or not _ASKS_DAYS_LEFT.fullmatch(clauses[-1])
+        or not re.search(r"left|until|till|go|还|remaining|away|before", clauses[-1])
+    ):
         return None
     dates = [match[0] for clause in clauses[:-1] for match in _DATE.finditer(clause)]
     rest = " ".join(_DATE.sub("", clause) for clause in clauses[:-1])
@@ -231,5 +246,9 @@ def match_framed_day(clauses: list[str]) -> str | None:
     if fields is None or re.search(r"\d|\bago\b|\bwas\b|去年|上个?月", rest):
         return None
     year, month, day = fields
-    expression = f'days_between(today(), date("{year:04}-{month:02}-{day:02}"))' if year else f"days_between(today(), next_date({month}, {day}))"
+    expression = (
+        f'days_between(today(), date("{year:04}-{month:02}-{day:02}"))'
+        if year
+        else f"days_between(today(), next_date({month}, {day}))"
+    )
     return expression if is_expression(expression) else None

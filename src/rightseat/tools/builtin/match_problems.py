@@ -74,6 +74,7 @@ _LOSS = re.compile(
 _GAIN = re.compile(
     r"\b(?:more|gets?|got|finds?|found|adds?|another|joined?|join|came|buys?|bought|receives?|received|wins?|won)\b|又|再|增加|来了"
 )
+_OWNED = re.compile(r"\b(?:have|has|had|own|got)\b|我有|带了")
 _DOWN = re.compile(
     r"\b(?:off|discount|reduced|reduction|cheaper|less|fell|falls|drop\w*|decreas\w+|down|lower|sale)\b|便宜|降|减|跌|优惠|折扣|下调"
 )
@@ -85,7 +86,9 @@ _PAID = re.compile(
     r"\b(?:with|gave|hand\w*|from)\b(?: (?:the cashier|him|her|them))?(?: an?)?(?: )?[$€£]?$|(?:付了?|给了?|拿出?|用)[^\d]{0,3}$"
 )
 _NOTE = re.compile(r"^ ?(?:dollar |euro )?(?:note|bill)\b")
-_HYPERNYMS = re.compile(r"fruit|animal|pet|thing|item|people|person|toy|水果|动物|东西|人|玩具|文具|商品|学生|同学|乘客|孩子")
+_HYPERNYMS = re.compile(
+    r"fruit|animal|pet|thing|item|people|person|toy|水果|动物|东西|人|玩具|文具|商品|学生|同学|乘客|孩子"
+)
 _FACTORS_BETWEEN = {("day", "week"): 7, ("month", "year"): 12, ("minute", "hour"): 60, ("hour", "day"): 24}
 
 
@@ -169,7 +172,9 @@ def is_tip_asked(whole: str, clause: str) -> bool:
 
 def is_known_noun(noun: str, clauses: Sequence[str], asking: str) -> bool:
     """Whether the message speaks of what it asks for: no number of oranges follows from apples and pears."""
-    bare = next((noun.removeprefix(name) for name in sorted(MEASURES, key=len, reverse=True) if noun.startswith(name)), noun)
+    bare = next(
+        (noun.removeprefix(name) for name in sorted(MEASURES, key=len, reverse=True) if noun.startswith(name)), noun
+    )
     others = " ; ".join(clause for clause in clauses if clause is not asking)
     before = asking.partition("how many")[0] + asking.partition("how many")[2].replace(noun, "", 1)
     single = to_singular(noun)
@@ -181,7 +186,7 @@ def is_known_noun(noun: str, clauses: Sequence[str], asking: str) -> bool:
 
 
 _HOW_MANY = re.compile(r"\bhow (?:many|much) (?P<noun>(?!(?:is|are|do|does|did|will|would|should|was|were|for|it|each|in|to|change|"
-                       r"money|total|altogether|i|we|left|per|now|of|if|tip|the|a|an|from|could|can|more)\b)[a-z]+)(?: (?P<second>[a-z]+s)\b)?")  # fmt: skip
+                       r"money|total|altogether|i|we|left|per|now|of|if|tip|the|a|an|from|could|can|more|all|they|everything|together)\b)[a-z]+)(?: (?P<second>[a-z]+s)\b)?")  # fmt: skip
 
 
 def find_english_unit(clause: str) -> tuple[str, str]:
@@ -216,7 +221,9 @@ def find_chinese_unit(clause: str) -> tuple[str, str]:
 
 def find_period(clause: str) -> str:
     """Return the period that a question names: `per year`, 一年."""
-    match = re.search(r"\b(?:per|a|an|each|every|in a|in one) (day|week|month|year|hour)\b|(?<!\d)1个?(天|周|星期|月|年|小时)", clause)
+    match = re.search(
+        r"\b(?:per|a|an|each|every|in a|in one) (day|week|month|year|hour)\b|(?<!\d)1个?(天|周|星期|月|年|小时)", clause
+    )
     if not match:
         return ""
     return match[1] or UNITS.get(match[2], "")
@@ -231,7 +238,9 @@ def solve_problem(problem: Problem) -> str | None:
 
 def solve_percent(problem: Problem) -> str | None:
     """Return the share of a part in a whole, or a change in percent."""
-    if len(problem.quantities) != 2 or any(quantity.unit in (PERCENT, FACTOR) or quantity.per for quantity in problem.quantities):
+    if len(problem.quantities) != 2 or any(
+        quantity.unit in (PERCENT, FACTOR) or quantity.per for quantity in problem.quantities
+    ):
         return None
     first, second = problem.quantities
     if re.search(r"\bfrom\b.*\bto\b", problem.text):
@@ -254,7 +263,11 @@ def solve_age(problem: Problem) -> str | None:
     text = problem.text
     older = re.search(r"\b(?:older)\b|[比].*大", text)
     younger = re.search(r"\b(?:younger)\b|[比].*小", text)
-    shift = [q for q in problem.quantities if re.match(r" ?(?:years? )?(?:older|younger)", q.after) or re.search(r"比.*[大小]$", q.before)]
+    shift = [
+        q
+        for q in problem.quantities
+        if re.match(r" ?(?:years? )?(?:older|younger)", q.after) or re.search(r"比.*[大小]$", q.before)
+    ]
     if bool(older) == bool(younger) or len(shift) != 1:
         return None
     base = next(quantity for quantity in problem.quantities if quantity is not shift[0])
@@ -278,14 +291,23 @@ def solve_profit(problem: Problem) -> str | None:
     if not re.search(r"\bsold\b|卖", problem.text):
         return solve_amount(problem)
     sold = [q for q in problem.quantities if re.search(r"\bsold\b|卖", q.before)]
-    bought = [q for q in problem.quantities if re.search(r"\b(?:bought|paid|for)\b|买|进价", q.before) and q not in sold]
-    if len(problem.quantities) != 2 or len(sold) != 1 or len(bought) != 1 or any(q.unit not in (MONEY, "") for q in (*sold, *bought)):
+    bought = [
+        q for q in problem.quantities if re.search(r"\b(?:bought|paid|for)\b|买|进价", q.before) and q not in sold
+    ]
+    if (
+        len(problem.quantities) != 2
+        or len(sold) != 1
+        or len(bought) != 1
+        or any(q.unit not in (MONEY, "") for q in (*sold, *bought))
+    ):
         return None
     return f"{sold[0].text} - {bought[0].text}"
 
 
 def solve_area(problem: Problem) -> str | None:
-    if len(problem.quantities) != 2 or any(q.unit not in ("m", "cm", "km", "", "foot", "feet", "mile") for q in problem.quantities):
+    if len(problem.quantities) != 2 or any(
+        q.unit not in ("m", "cm", "km", "", "foot", "feet", "mile") for q in problem.quantities
+    ):
         return None
     first, second = problem.quantities
     named = re.search(r"\b(?:by|wide|long|x|width|length)\b|长.*宽|宽.*长", problem.text)
@@ -300,7 +322,12 @@ def solve_average(problem: Problem) -> str | None:
     if problem.asked.unit in ("speed",) or re.search(r"speed|速度", problem.asked.clause):
         return solve_speed(problem)
     units = {quantity.unit for quantity in problem.quantities}
-    if len(problem.quantities) < 2 or len(units) != 1 or any(quantity.per for quantity in problem.quantities) or units & {PERCENT, FACTOR}:
+    if (
+        len(problem.quantities) < 2
+        or len(units) != 1
+        or any(quantity.per for quantity in problem.quantities)
+        or units & {PERCENT, FACTOR}
+    ):
         return None
     return f"avg({', '.join(quantity.text for quantity in problem.quantities)})"
 
@@ -319,14 +346,24 @@ def solve_left(problem: Problem) -> str | None:
     if not others or any(quantity.per or quantity.unit in (PERCENT, FACTOR) for quantity in problem.quantities):
         return None
     units = {quantity.unit for quantity in problem.quantities} - {""}
-    if len(units) > 1 or any(quantity.clause == first.clause and not _LOSS.search(quantity.before) for quantity in others):
+    if len(units) > 1 or first.value < sum(quantity.value for quantity in others):
         return None
-    words = [f"{quantity.before} {quantity.after}" for quantity in others]
-    if not all(_LOSS.search(text) for text in words) or any(_GAIN.search(quantity.before) for quantity in others):
+    if not all(is_lost(quantity) for quantity in others) or any(_GAIN.search(quantity.before) for quantity in others):
         return None
-    if problem.asked.noun and first.unit and problem.asked.unit not in (first.unit, "") and not first.noun.startswith(problem.asked.noun):
+    if (
+        problem.asked.noun
+        and first.unit
+        and problem.asked.unit not in (first.unit, "")
+        and not first.noun.startswith(problem.asked.noun)
+    ):
         return None
     return " - ".join(quantity.text for quantity in problem.quantities)
+
+
+def is_lost(quantity: Quantity) -> bool:
+    """Whether a quantity is taken away: by a word before it, or behind the last number of a clause."""
+    is_last = not re.search(r"\d", quantity.after)
+    return bool(_LOSS.search(quantity.before) or (is_last and _LOSS.search(quantity.after)))
 
 
 def solve_tip(problem: Problem) -> str | None:
@@ -374,13 +411,17 @@ def solve_single(quantity: Quantity, asked: Asked) -> str | None:
     if not quantity.per or not asked.per or quantity.unit in (PERCENT, FACTOR):
         return None
     factor = _FACTORS_BETWEEN.get((quantity.per, asked.per))
-    fits = asked.unit in (quantity.unit, "") or (asked.unit == MONEY and not quantity.unit) or asked.unit == quantity.unit
+    fits = (
+        asked.unit in (quantity.unit, "") or (asked.unit == MONEY and not quantity.unit) or asked.unit == quantity.unit
+    )
     return f"{quantity.text} * {factor}" if factor and fits else None
 
 
 def solve_split(problem: Problem) -> str | None:
     """Return the part of each person."""
-    counts = [q for q in problem.quantities if not q.per and q.unit not in (MONEY, PERCENT, FACTOR) and is_share(q, problem)]
+    counts = [
+        q for q in problem.quantities if not q.per and q.unit not in (MONEY, PERCENT, FACTOR) and is_share(q, problem)
+    ]
     if len(counts) != 1:
         return None
     rest = structs.replace(problem, quantities=tuple(q for q in problem.quantities if q is not counts[0]))
@@ -389,7 +430,11 @@ def solve_split(problem: Problem) -> str | None:
     total = compute_price(structs.replace(rest, asked=structs.replace(problem.asked, per="")))
     if not total:
         return None
-    return f"{total} / {counts[0].text}" if re.fullmatch(r"[\d.]+(?: [*] [\d.]+)*", total) else f"({total}) / {counts[0].text}"
+    return (
+        f"{total} / {counts[0].text}"
+        if re.fullmatch(r"[\d.]+(?: [*] [\d.]+)*", total)
+        else f"({total}) / {counts[0].text}"
+    )
 
 
 def is_share(quantity: Quantity, problem: Problem) -> bool:
@@ -399,7 +444,9 @@ def is_share(quantity: Quantity, problem: Problem) -> bool:
     if quantity.unit in ("person", "way", "part"):
         return True
     singular = to_singular(quantity.noun) if quantity.noun else quantity.unit
-    return bool(singular) and bool(re.search(rf"\beach {re.escape(singular)}\b|每个?{re.escape(quantity.noun or '~')}", problem.asked.clause))
+    return bool(singular) and bool(
+        re.search(rf"\beach {re.escape(singular)}\b|每个?{re.escape(quantity.noun or '~')}", problem.asked.clause)
+    )
 
 
 def compute_price(problem: Problem) -> str | None:
@@ -430,14 +477,22 @@ def compute_price(problem: Problem) -> str | None:
 def combine_amounts(quantities: Sequence[Quantity], problem: Problem) -> str | None:
     """Return the expression of all quantities together: one amount, a product by units, a sum of products or a sum."""
     if len(quantities) == 1:
-        return quantities[0].text if not quantities[0].per or quantities[0].is_optional_rate or quantities[0].per in TIMES else None
+        return (
+            quantities[0].text
+            if not quantities[0].per or quantities[0].is_optional_rate or quantities[0].per in TIMES
+            else None
+        )
     rates = [quantity for quantity in quantities if quantity.per]
     if rates or problem.asked.unit not in (MONEY, ""):
         expression = multiply_by_units(quantities, problem.asked)
         if expression or not rates:
             return expression or add_amounts(quantities, problem)
         return add_products(quantities, problem)
-    if len(quantities) == 2 and re.search(r"\bfor\b|\bat\b", problem.text) and (product := multiply_by_units(quantities, problem.asked)):
+    if (
+        len(quantities) == 2
+        and re.search(r"\bfor\b|\bat\b", problem.text)
+        and (product := multiply_by_units(quantities, problem.asked))
+    ):
         return product
     return add_amounts(quantities, problem)
 
@@ -526,7 +581,9 @@ def is_asked_unit(unit: str, asked: Asked, quantities: Sequence[Quantity]) -> bo
     if asked.unit == unit:
         return True
     nouns = [quantity.noun for quantity in quantities if quantity.unit == unit and quantity.noun]
-    return bool(asked.noun) and any(noun and (asked.noun.startswith(noun) or noun.startswith(asked.noun)) for noun in nouns)
+    return bool(asked.noun) and any(
+        noun and (asked.noun.startswith(noun) or noun.startswith(asked.noun)) for noun in nouns
+    )
 
 
 def is_asked_per(unit: str, asked: Asked) -> bool:
@@ -564,7 +621,7 @@ def add_amounts(quantities: Sequence[Quantity], problem: Problem) -> str | None:
         return None
     if units == {MONEY} and asked.unit == MONEY:
         # `$40 in my pocket` is none of the amounts in `20 on food, 15 on gas`.
-        is_alike = len({quantity.unit for quantity in quantities}) == 1
+        is_alike = len({(quantity.unit, bool(_OWNED.search(quantity.before))) for quantity in quantities}) == 1
         return total if asked.is_total and is_alike else None
     if MONEY in units or not asked.noun:
         return None
@@ -573,7 +630,8 @@ def add_amounts(quantities: Sequence[Quantity], problem: Problem) -> str | None:
     named = {unit for unit in units if unit}
     if gains and not loses and len(named) == 1 and (asked.unit in named):
         return total
-    if asked.is_total and not loses and _HYPERNYMS.search(asked.noun):
+    is_one_clause = len({quantity.clause for quantity in quantities}) == 1
+    if asked.is_total and is_one_clause and not loses and _HYPERNYMS.search(asked.noun):
         return total
     return None
 

@@ -63,8 +63,7 @@ UNITS = {
     for name in names.split()
 }
 DISTANCES = frozenset(("km", "mile", "m"))
-TIMES = ("minute", "hour", "day", "week", "month", "year")
-TIMES_SET = frozenset(TIMES)
+TIMES = frozenset(("minute", "hour", "day", "week", "month", "year"))
 _NO_NOUNS = frozenset(
     "a an the of in on at by for from to with and or per each every is are was were be been has have had do does did i we "
     "you he she it they my our your his her their this that then plus minus times off more less older younger total "
@@ -104,7 +103,7 @@ def read_english(clauses: list[str]) -> list[Quantity] | None:
                 return None
             quantities.append(quantity)
             end = match.end("tail") if match["tail"] else match.end("number")
-    return drop_articles(quantities)
+    return quantities
 
 
 def prepare_english(clause: str, *, keep_dozen: bool) -> str:
@@ -146,6 +145,8 @@ def read_english_unit(words: list[str]) -> tuple[str, str, list[str]]:
     """Return unit and noun of the words after a number, and the words behind them."""
     if words[0] == "of" and words[1:2] == ["us"]:
         return "person", "us", words[2:]
+    if UNITS.get(words[0]) == "year" and words[1:2] == ["old"]:
+        return "age", words[0], words[2:]
     if words[0] in UNITS:
         return UNITS[words[0]], words[0], words[1:]
     if words[0] in _NO_NOUNS:
@@ -159,7 +160,14 @@ def read_english_unit(words: list[str]) -> tuple[str, str, list[str]]:
 def to_singular(noun: str) -> str:
     if noun in UNITS:
         return UNITS[noun]
-    irregular = {"children": "child", "men": "man", "women": "woman", "mice": "mouse", "shelves": "shelf", "loaves": "loaf"}
+    irregular = {
+        "children": "child",
+        "men": "man",
+        "women": "woman",
+        "mice": "mouse",
+        "shelves": "shelf",
+        "loaves": "loaf",
+    }
     if noun in irregular:
         return irregular[noun]
     for ending, single in (("ies", "y"), ("ches", "ch"), ("shes", "sh"), ("xes", "x"), ("sses", "ss"), ("s", "")):
@@ -169,13 +177,14 @@ def to_singular(noun: str) -> str:
 
 
 _PER_AFTER = re.compile(
-    r"^(?:\s*-?[a-z]+){0,2}?\s*(?:(?:in|on|for)? ?(?:each|every|per|a|an|/)\s*(?P<unit>[a-z]+)|(?P<each>each|apiece|a piece))\b"
+    r"\s*(?:\b(?:in|on|for) (?=each|every))?(?:(?P<word>\b(?:each|every|per|an?|apiece)\b|/)(?:\s*(?P<unit>[a-z]+))?)"
 )
+_PER_AFTER_WORDS = re.compile(r"\s*(?P<word>\b(?:each|every|per)\b)(?:\s*(?P<unit>[a-z]+))?")
 _PER_BEFORE = re.compile(
     r"(?:^|\b(?:if|when|and|but) )(?:(?P<every>each|every|per)|an?) (?:[a-z]+ )?(?P<unit>[a-z]+)(?: of [a-z]+)? "
     r"(?:is|are|costs?|has|holds|contains|for|weighs|takes|was|cost|sells for|goes for)(?: about)?\s*[$€£]?$"
 )
-_PER_WORDS = frozenset("lot bit few tip discount total note bill week's good raise different 20 taxi cake while".split())
+_PER_WORDS = frozenset("lot bit few tip discount total note bill week's good raise different while".split())
 
 
 _OWN_WORDS = re.compile(r"\s*(?!(?:each|every|per|an?|apiece|and|or|in|on|at|for|to|is|are|of|with)\b)[a-z]+")
@@ -186,14 +195,18 @@ def find_english_rate(before: str, rest: str) -> tuple[str, str]:
     texts = [rest]
     while len(texts) < 3 and (own := _OWN_WORDS.match(texts[-1])):
         texts.append(texts[-1][own.end() :])
-    for text in texts:
-        match = re.match(r"\s*(?:dollars?|euros?|bucks|yuan|usd)?\s*(?:\b(?:in|on|for) (?=each|every))?(?:(?:each|every|per|an?|/)\s*\b(?P<unit>[a-z]+)|(?P<each>each|apiece|a piece))\b", text)
-        if match and match["unit"] and match["unit"] in ("piece", "item", "unit", "one"):
+    for at, text in enumerate(texts):
+        # `5 colleagues share a taxi`: behind two words an article counts nothing.
+        match = (_PER_AFTER if at < 2 else _PER_AFTER_WORDS).match(text)
+        if match is None:
+            continue
+        unit = match["unit"] or ""
+        if unit in ("piece", "item", "unit", "one") or (
+            match["word"] in ("each", "apiece") and unit in _NO_NOUNS | {""}
+        ):
             return EACH, text[match.end() :]
-        if match and match["unit"] and match["unit"] not in _PER_WORDS and match["unit"] not in _NO_NOUNS:
-            return to_singular(match["unit"]), text[match.end() :]
-        if match and (match["each"] or re.match(r"\s*(?:dollars?|euros?|bucks|yuan|usd)?\s*each\b", text)):
-            return EACH, text[match.end() :]
+        if unit and unit not in _PER_WORDS and unit not in _NO_NOUNS:
+            return to_singular(unit), text[match.end() :]
     if re.search(r"(?:\bat|@)\s*[$€£]?$", before):
         return EACH, rest
     if match := _PER_BEFORE.search(before):
@@ -203,10 +216,6 @@ def find_english_rate(before: str, rest: str) -> tuple[str, str]:
     if match := re.search(r"\b(?:every|each|per) (hour|day|week|month|year)(?: [a-z]+){0,3}\s*[$€£]?$", before):
         return match[1], rest
     return "", rest
-
-
-def drop_articles(quantities: list[Quantity]) -> list[Quantity]:
-    return quantities
 
 
 _MEASURE = (
@@ -223,14 +232,15 @@ _CHINESE_NUMBER = re.compile(
 _ODD_CHINESE = re.compile(
     r"[a-zA-Z_#:/-]\d|\d[:/_-]\d|\d[a-zA-Z]|\d(?:点|号|时(?!薪|速)|分之|月\d|比\d)|第\d|\d\.\d+\.\d|周\d|星期\d|\d{4}年|毛|角|初\d"
 )
-_FIXED_WORDS = str.maketrans({"，": ",", "。": ",", "？": "?", "！": ",", "；": ",", "：": ","})
 _PHRASES = (
     ("一共", "总共"), ("一起", "总共"), ("一下", ""), ("一般", "通常"), ("一些", ""), ("一点", ""), ("一直", ""), ("百分比", "比率"), ("百分之几", "多少比率"),
     ("统一", ""), ("再买", "买"), ("一半", "半"), ("一定", ""), ("两地", "二地"), ("二地", "地"),
 )  # fmt: skip
 
 
-_MONEY_TENTHS = re.compile(rf"([\d一二两三四五六七八九十百]+)[块元]([\d一二两三四五六七八九])(?![\d十百千]|{_MEASURES})")
+_MONEY_TENTHS = re.compile(
+    rf"([\d一二两三四五六七八九十百]+)[块元]([\d一二两三四五六七八九])(?![\d十百千]|{_MEASURES})"
+)
 
 
 def read_chinese(clauses: list[str]) -> list[Quantity] | None:
@@ -255,7 +265,9 @@ def prepare_chinese(clause: str) -> str:
     text = clause.replace(" ", "")
     for phrase, plain in _PHRASES:
         text = text.replace(phrase, plain)
-    text = _MONEY_TENTHS.sub(lambda match: f"{replace_chinese_numerals(match[1])}.{replace_chinese_numerals(match[2])}元", text)
+    text = _MONEY_TENTHS.sub(
+        lambda match: f"{replace_chinese_numerals(match[1])}.{replace_chinese_numerals(match[2])}元", text
+    )
     text = re.sub(r"百分之([零一二两三四五六七八九十百\d.]+)", r"\1%", text)
     text = re.sub(r"打?([一二三四五六七八九])([一二三四五六七八九])折", r"打\1点\2折", text)
     text = replace_chinese_numerals(text)
@@ -271,7 +283,11 @@ def read_chinese_quantity(match: re.Match[str], text: str, clause: int, before: 
         factor = Decimal(number) / 10
         return Quantity(format(factor, "f"), FACTOR, clause=clause, before=before, after=rest)
     unit = MONEY if match["sign"] else PERCENT if match["percent"] else UNITS.get(measure, measure)
-    if not unit and match["noun"] and not re.match(r"[的了是打涨加减乘除再和又每在降便要该应]|左右|多少", match["noun"]):
+    if (
+        not unit
+        and match["noun"]
+        and not re.match(r"[的了是打涨加减乘除再和又每在降便要该应]|左右|多少", match["noun"])
+    ):
         # A measure that is not listed: 7顶帽子.
         unit = match["noun"][0]
     noun = re.split(r"[的了有是吃买要共能每花打分给和在在,]", match["noun"] or "")[0]
@@ -294,7 +310,9 @@ def bind_chinese_rates(quantities: list[Quantity]) -> list[Quantity]:
         if match := _EVERY.search(quantity.before):
             quantity = structs.replace(quantity, per=UNITS.get(match["unit"], match["unit"]))
         elif match := _SPEED_WORD.search(quantity.before):
-            quantity = structs.replace(quantity, per=_SPEED_PER[match["word"]], is_optional_rate=match["word"] == "月薪")
+            quantity = structs.replace(
+                quantity, per=_SPEED_PER[match["word"]], is_optional_rate=match["word"] == "月薪"
+            )
         elif match := re.match(rf"(?:每|/)1?(?P<unit>{_MEASURES})", quantity.after):
             quantity = structs.replace(quantity, per=UNITS.get(match["unit"], match["unit"]))
         elif following and is_one(following) and following.clause == quantity.clause and following.before == "":
@@ -304,7 +322,7 @@ def bind_chinese_rates(quantities: list[Quantity]) -> list[Quantity]:
             per = quantity.unit
             quantity = structs.replace(following, per=per, is_optional_rate=True)
             skip = at + 1
-        if is_one(quantity) and following and following.clause == quantity.clause and quantity.unit not in TIMES_SET:
+        if is_one(quantity) and following and following.clause == quantity.clause and quantity.unit not in TIMES:
             continue
         bound.append(quantity)
     return bound
@@ -312,7 +330,9 @@ def bind_chinese_rates(quantities: list[Quantity]) -> list[Quantity]:
 
 def is_counted_by(quantity: Quantity, one: Quantity) -> bool:
     """Whether a quantity belongs to the article before it: 一支笔2元; not 一辆车速度是60公里每小时."""
-    has_own_rate = _EVERY.search(quantity.before) or _SPEED_WORD.search(quantity.before) or quantity.after[:1] in ("每", "/")
+    has_own_rate = (
+        _EVERY.search(quantity.before) or _SPEED_WORD.search(quantity.before) or quantity.after[:1] in ("每", "/")
+    )
     return quantity.clause == one.clause and quantity.unit != one.unit and not has_own_rate
 
 

@@ -419,7 +419,9 @@ _QUANTITY_NAMES = re.compile(
 _AMOUNT_WORDS = re.compile(
     r"\b(?:costs?|prices?|value|pay|spend|spent|worth|money|bill|order|owe|job|project)\b|多少钱|价|金额|花|费|工资|薪水"
 )
-_WHOLE_WORDS = re.compile(r"\b(?:whole|entire|everything|total|altogether|in all|all|together)\b|一共|总共|全部|总|合计")
+_WHOLE_WORDS = re.compile(
+    r"\b(?:whole|entire|everything|total|altogether|in all|all|together)\b|一共|总共|全部|总|合计"
+)
 
 
 def find_product(question: TableQuestion) -> tuple[TypedColumn, TypedColumn] | None:
@@ -442,7 +444,11 @@ def is_price_by_unit(question: TableQuestion) -> bool:
     """Whether the column of the question is a price beside a quantity: its plain sum means nothing."""
     names = [column.name.lower() for column in question.columns if column.is_number]
     value = question.value
-    return value is not None and any(map(_QUANTITY_NAMES.fullmatch, names)) and bool(_PRICE_NAMES.fullmatch(value.name.lower()))
+    return (
+        value is not None
+        and any(map(_QUANTITY_NAMES.fullmatch, names))
+        and bool(_PRICE_NAMES.fullmatch(value.name.lower()))
+    )
 
 
 def query_product(question: TableQuestion) -> str | None:
