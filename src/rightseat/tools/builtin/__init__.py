@@ -6,7 +6,7 @@
 - numerals: numbers in words, English and Chinese.
 - match_calculation, match_dates, match_chinese: arguments for `calculate` from a person's question, for models that
   cannot write them. match_table, table_words: the same for `table_query`.
-- match_framed: a calculation inside a longer message. match_problems: word problems, as match_quantities reads them.
-  match_clauses: the clauses of a message.
+- match_framed: a calculation inside a longer message. match_problems: word problems, as match_quantities and
+  match_asked read them. match_clauses: the clauses of a message. match_table_sql: the SQL of match_table.
 - describe: one sentence for the result of a matched call.
 """

@@ -17,8 +17,10 @@ BLOCKERS = re.compile(
     r"mortgage|compound|interest|meet|machines?|workers?|dog years|twice as|times as|half as|respectively|remind|"
     r"book a|reserve|order number|add to (?:my )?cart|tell me about|describe|draw|chart|plot|"
     r"i think|wrong|correct|true|really|should (?:i|we|he|she|they) (?:leave|buy|cook|name|eat|wear|do))\b|"
-    r"为什么|解释|证明|翻译|写|故事|作文|总结|推荐|建议|什么意思|谁|哪|代码|函数|公式|概率|几率|通常|一般|贵吗|贵不贵|够吗|够不够|"
-    r"好吗|快吗|慢吗|热吗|冷吗|值得|值不值|对吗|除了|各有|各是|分别|鸡兔|几点|什么时候|怎么|应该[^找付给]|一样|做完|规律|下一个"
+    r"为什么|解释|证明|翻译|写|故事|作文|总结|推荐|建议|什么意思|谁|哪|代码|函数|公式|概率|几率|通常|一般|贵吗|"
+    r"贵不贵|够吗|够不够|"
+    r"好吗|快吗|慢吗|热吗|冷吗|值得|值不值|对吗|除了|各有|各是|分别|鸡兔|几点|什么时候|怎么|应该[^找付给]|一样|做完|"
+    r"规律|下一个"
 )  # fmt: skip
 _YES_OR_NO = re.compile(r"(?:^|; )(?:is|are|am|was|does|do|did|has|have|can|may|will) (?!you\b)[a-z]")
 _PLEASANTRIES = re.compile(
@@ -28,18 +30,21 @@ _PLEASANTRIES = re.compile(
     r"(?:can|could|would) you help(?: me)?(?: out)?(?: with (?:something|some math|a sum|math|my homework|this))?|"
     r"help(?: me)?|i need (?:some )?help(?: with .{0,30})?|in a hurry|i'm in a hurry(?: -)?|let me see|you there|"
     r"math question|a sum|maths|for me|if you can|if you don't mind|in advance|are you there|anyone there|"
-    r"你好|您好|在吗|请问|谢谢|麻烦(?:你|您)?(?:了)?|打扰了?|不好意思|问一下|问个问题|请教一下|哈喽|嗨|早上好|晚上好|下午好|"
+    r"你好|您好|在吗|请问|谢谢|麻烦(?:你|您)?(?:了)?|打扰了?|不好意思|问一下|问个问题|请教一下|哈喽|嗨|早上好|"
+    r"晚上好|下午好|"
     r"帮我?(?:个忙|算个数|算一下|算算|看看)|请帮忙?(?:算一下|算算)?|帮忙(?:算一下|算算)?|算一下|拜托|多谢|辛苦了)"
 )
 _OPENING = re.compile(
     r"^(?:(?:hi|hello|hey|ok|okay|so|um|uh|er|well|and|please|pls|now|then|btw|just|also|like|there|a|quick question|"
     r"(?:can|could|would|will) (?:you|u|i|someone)|(?:do|would) you (?:happen to )?know|you know|any idea|tell me|"
     r"let me know|figure out|work out|calculate|compute|help me(?: to)?|i (?:want|need|would like|have) to|"
-    r"i'd like to|i wanna|i want|know|find out|give me|convert|you|in a hurry|i'm|-|be so (?:kind|good|nice) (?:as )?to|be able to|"
+    r"i'd like to|i wanna|i want|know|find out|give me|convert|you|in a hurry|i'm|-|be so (?:kind|good|"
+    r"nice) (?:as )?to|be able to|"
     r"i was wondering|i wonder|wondering|say|suppose(?: that)?|assume(?: that)?)(?![\w'])[\s,-]*)+"
 )
 _OPENING_HAN = re.compile(
-    r"^(?:请问一下|请问|请你?|麻烦你?|你好|您好|帮我|帮忙|给我|能不能|可以|能否|我想知道|我想问|我想|告诉我|那么|那|算一下|算算|算下|算个|"
+    r"^(?:请问一下|请问|请你?|麻烦你?|你好|您好|帮我|帮忙|给我|能不能|可以|能否|我想知道|我想问|我想|告诉我|那么|那|"
+    r"算一下|算算|算下|算个|"
     r"计算一下|计算|算|求|一下|看看|如果|假如|假设|比如)+"
 )
 

@@ -141,7 +141,8 @@ def read_day(text: str, *, future: bool = True, year: int = 0) -> str | None:
 def match_day_names(core: str) -> str | None:
     """Return the expression for the date or weekday of a day: `what weekday is it today`."""
     if re.fullmatch(
-        r"(?:what(?:'s|s| is)? )?(?:today's date|(?:date|day) it is(?: today| now)?|the date(?: of)?(?: today| now)?|(?:date|day) is (?:it|today)(?: "
+        r"(?:what(?:'s|s| is)? )?(?:today's date|(?:date|day) it is(?: today| now)?|the date(?: of)?(?: today| now)?|"
+        r"(?:date|day) is (?:it|today)(?: "
         r"today| now)?|today|the (?:current )?date|the day today|today's day|current date)",
         core,
     ):

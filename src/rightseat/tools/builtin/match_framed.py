@@ -21,13 +21,17 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 _DIGIT = re.compile(r"\d|[一二两三四五六七八九十]")
 _GENERIC_ASK = re.compile(
     r"(?:so )?(?:what(?:'s| is|s| would| will)?|how much(?: is)?|do you know)?(?: (?:be|is|would))?(?: (?:the|my))?"
-    r"(?: (?:answer|result|total|sum|value|outcome|solution))?(?: (?:is|be|that|it|this|to that|to this|of that|please|here))*|"
-    r"what (?:do|would|will|did) (?:you|i|we|it) (?:get|have|make|come to)(?: then)?|how much (?:does|would) (?:that|it) (?:make|be)|"
+    r"(?: (?:answer|result|total|sum|value|outcome|solution))?(?: (?:is|be|that|it|this|to that|to this|of that|"
+    r"please|here))*|"
+    r"what (?:do|would|will|did) (?:you|i|we|it) (?:get|have|make|come to)(?: then)?|how much (?:does|would) (?:that|"
+    r"it) (?:make|be)|"
     r"(?:结果|答案|得数)?(?:是|等于|得|为|应该是)*(?:多少|几|什么)?|utc is fine|utc"
 )
 _INTRODUCTION = re.compile(
-    r"^(?:my|the|our|his|her|this|a)? ?(?:homework|teacher|exercise|book|problem|question|task|sum|kid|son|daughter|worksheet|boss|"
-    r"calculator|test)(?: (?:says|is|asks|asked|gave me|wants|says to|asks for|asks me|needs|wants to know|says that))*[\s:]+|"
+    r"^(?:my|the|our|his|her|this|a)? ?(?:homework|teacher|exercise|book|problem|question|task|sum|kid|son|daughter|"
+    r"worksheet|boss|"
+    r"calculator|test)(?: (?:says|is|asks|asked|gave me|wants|says to|asks for|asks me|needs|wants to know|"
+    r"says that))*[\s:]+|"
     r"^(?:i(?:'m| am)? ?(?:need|want|would like|stuck on|trying to (?:calculate|work out|figure out|solve))|i got)\s+|"
     r"^(?:我?老师|我?作业|题目|孩子|我儿子|我女儿)[^\d]{0,8}?(?:是|问|说|要算)?[:：]?"
 )
@@ -70,30 +74,35 @@ def match_only_clause(clauses: list[str], match_whole: Whole) -> str | None:
 
 
 _STEP_BREAK = re.compile(
-    r"(?:[,.，。;；]\s*)?(?:\b(?:and )?(?:then|after that|finally|afterwards)\b|然后再|然后|接着|最后|再)\s*,?\s*|[,，.。](?!\d)\s*(?:and )?|"
+    r"(?:[,.，。;；]\s*)?(?:\b(?:and )?(?:then|after that|finally|afterwards)\b|然后再|然后|接着|最后|再)\s*,?\s*|"
+    r"[,，.。](?!\d)\s*(?:and )?|"
     r"\s+and\s+(?=(?:add|subtract|multiply|divide|divided|minus|plus|times|double|halve|take away)\b)"
 )
 _SIGNS = {
-    "add": "+", "plus": "+", "subtract": "-", "minus": "-", "take away": "-", "multiply": "*", "multiplied": "*", "times": "*",
-    "divide": "/", "divided": "/", "加上": "+", "加": "+", "减去": "-", "减掉": "-", "减": "-", "乘以": "*", "乘上": "*", "乘": "*",
-    "除以": "/",
+    "add": "+", "plus": "+", "subtract": "-", "minus": "-", "take away": "-", "multiply": "*", "multiplied": "*",
+    "times": "*", "divide": "/", "divided": "/", "加上": "+", "加": "+", "减去": "-", "减掉": "-", "减": "-",
+    "乘以": "*", "乘上": "*", "乘": "*", "除以": "/",
 }  # fmt: skip
 _N = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 _STEP = re.compile(
     rf"(?:用|把)?(?:这个数|结果|它)?(?P<word>{'|'.join(sorted(_SIGNS, key=len, reverse=True))})"
-    rf"(?: (?:it|that|this|the result|the sum|everything))*(?: (?:by|to|from))?\s*(?P<n>{_N})(?: (?:from|to) (?:it|that|this))?"
+    rf"(?: (?:it|that|this|the result|the sum|everything))*(?: (?:by|to|from))?\s*(?P<n>{_N})(?: (?:from|to) (?:it|"
+    rf"that|this))?"
 )
 _FIRST = re.compile(
-    rf"(?:(?:what is|what's|whats|what do you get if you|if i|if you|i|用|先用|先把|先)\s*)?(?:take|start with|starting with|begin with|"
+    rf"(?:(?:what is|what's|whats|what do you get if you|if i|if you|i|用|先用|先把|先)\s*)?(?:take|start with|"
+    rf"starting with|begin with|"
     rf"start from|from)?\s*(?P<n>{_N})"
 )
 _FIRST_PAIR = re.compile(
     rf"(?:(?:先|用|what is|what's|whats|calculate|compute|what do you get (?:if|when) you|if (?:i|you)|first|i)\s*)*"
     rf"(?:(?P<verb>add|multiply|divide|subtract) (?P<c>{_N}) (?:to|and|by|from|with) (?P<d>{_N})|"
-    rf"(?P<a>{_N})\s*(?P<word>plus|minus|times|multiplied by|divided by|加上|加|减去|减|乘以|乘|除以|[-+*/x×÷])\s*(?P<b>{_N}))(?:的[和差积商])?"
+    rf"(?P<a>{_N})\s*(?P<word>plus|minus|times|multiplied by|divided by|加上|加|减去|减|乘以|乘|除以|"
+    rf"[-+*/x×÷])\s*(?P<b>{_N}))(?:的[和差积商])?"
 )
 _STEP_END = re.compile(
-    r"(?:[,，\s]*(?:what(?:'s| is)(?: the (?:result|answer))?(?: it| that)?|what do (?:you|i) get|how much is (?:that|it)|等于|是|得|结果|"
+    r"(?:[,，\s]*(?:what(?:'s| is)(?: the (?:result|answer))?(?: it| that)?|what do (?:you|i) get|"
+    r"how much is (?:that|it)|等于|是|得|结果|"
     r"为|多少|几|=|呢|啊|呀|please|pls|谢谢|that|it|这样|最后))*[\s?？!！.。]*$"
 )
 
@@ -138,8 +147,10 @@ _UNIT_NAMES = "|".join(
 _TEMPERATURES = r"(?:degrees? )?(?:fahrenheit|celsius|°f|°c|f|c)|华氏度|摄氏度"
 _AMOUNT = re.compile(rf"(?<![\d.a-z])(?P<n>{_N}|半)\s?(?P<unit>{_TEMPERATURES}|{_UNIT_NAMES})(?![a-z])")
 _TARGET = re.compile(
-    rf"(?:(?:so )?how many (?P<a>{_UNIT_NAMES})(?: (?:is|are|does|do|would|will) (?:that|it|this|they)(?: be| weigh| make)?)?|"
-    rf"(?:what(?:'s| is|s)|how much is|how (?:far|long|tall|heavy|hot|cold|warm) is) (?:that|it|this) in (?P<b>{_TEMPERATURES}|{_UNIT_NAMES})|"
+    rf"(?:(?:so )?how many (?P<a>{_UNIT_NAMES})(?: (?:is|are|does|do|would|will) (?:that|it|this|they)(?: be| weigh|"
+    rf" make)?)?|"
+    rf"(?:what(?:'s| is|s)|how much is|how (?:far|long|tall|heavy|hot|cold|warm) is) (?:that|it|"
+    rf"this) in (?P<b>{_TEMPERATURES}|{_UNIT_NAMES})|"
     rf"(?:换算成|换成|等于|是|合|折合|相当于|那是)*(?:多少|几)个?(?P<c>摄氏度|华氏度|{_UNIT_NAMES})|"
     rf"(?:换算成|转换成|换成|转成|折合成?)(?P<d>摄氏度|华氏度|{_UNIT_NAMES})(?:是|等于|有)?(?:多少)?)(?:呢|啊|呀)?"
 )  # fmt: skip
@@ -161,7 +172,8 @@ def match_framed_conversion(clauses: list[str]) -> str | None:
         rest = plain[amounts[0].end() :].strip()
         before = plain[: amounts[0].start()].strip()
         if not re.fullmatch(
-            r"(?:(?:how (?:tall|long|far|heavy|hot|cold|big|much|warm) is|what is|what's|convert|i want|to|i|need|know|an?)\s*)*",
+            r"(?:(?:how (?:tall|long|far|heavy|hot|cold|big|much|warm) is|what is|what's|convert|i want|to|i|need|"
+            r"know|an?)\s*)*",
             before,
         ):
             return None
@@ -176,18 +188,25 @@ def match_framed_conversion(clauses: list[str]) -> str | None:
     return expression if is_expression(expression) else None
 
 
-_NOW_WORDS = r"(?:right now|now|currently|at the moment|at present|there|over there|for (?:her|him|them)|please|pls|today|exactly)"
+_NOW_WORDS = (
+    r"(?:right now|now|currently|at the moment|at present|there|over there|for (?:her|him|them)|please|pls|today|"
+    r"exactly)"
+)
 _ASKS_TIME = re.compile(
     rf"(?:(?:and|so|but|do you know|you know|any idea|tell me|can you tell me|could you tell me|i wonder|got) )*"
-    rf"(?:what(?:'s| is|s)? (?:the )?(?:current |local |exact )?time(?: is it| would it be| is it going to be| it is| zone)?|what time|"
-    rf"the time|time)(?: (?:is|would|it|be|have|has|you|she|he|they|do|does))*(?P<rest>(?: {_NOW_WORDS})*(?: in (?P<city>[a-z .]{{2,25}}?))?(?: {_NOW_WORDS})*)"
+    rf"(?:what(?:'s| is|s)? (?:the )?(?:current |local |exact )?time(?: is it| would it be| is it going to be| it is|"
+    rf" zone)?|what time|"
+    rf"the time|time)(?: (?:is|would|it|be|have|has|you|she|he|they|do|"
+    rf"does))*(?P<rest>(?: {_NOW_WORDS})*(?: in (?P<city>[a-z .]{{2,25}}?))?(?: {_NOW_WORDS})*)"
 )
 _ASKS_TIME_HAN = re.compile(
-    r"(?:请问|那|帮我看看|帮我看下|看看|知道)*(?P<who>(?:他|她|他们|她们)?(?:那边|那里|那儿|当地|那))?(?:现在|目前|此刻|这会儿)?(?:是|的时间是|时间是)?(?:几点钟?|什么时间)(?:了|钟|啊|呀|呢)*"
+    r"(?:请问|那|帮我看看|帮我看下|看看|知道)*(?P<who>(?:他|她|他们|她们)?(?:那边|那里|那儿|当地|那))?(?:现在|目前|"
+    r"此刻|这会儿)?(?:是|的时间是|时间是)?(?:几点钟?|什么时间)(?:了|钟|啊|呀|呢)*"
 )
 _THERE = re.compile(r"\b(?:there|her|him|them|she|he|they|local)\b|那边|那里|那儿|当地|他|她")
-_CITY = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted((re.escape(city) for city in ZONE_BY_CITY if len(city) > 2 and not _HAN.match(city)), key=len, reverse=True))})(?![a-z])|"
-                   rf"{'|'.join(sorted((city for city in ZONE_BY_CITY if _HAN.match(city)), key=len, reverse=True))}")  # fmt: skip
+_CITIES = sorted((re.escape(city) for city in ZONE_BY_CITY if len(city) > 2 and not _HAN.match(city)), key=len)
+_HAN_CITIES = sorted((city for city in ZONE_BY_CITY if _HAN.match(city)), key=len)
+_CITY = re.compile(rf"(?<![a-z])(?:{'|'.join(reversed(_CITIES))})(?![a-z])|{'|'.join(reversed(_HAN_CITIES))}")
 
 
 def match_framed_time(clauses: list[str]) -> str | None:
@@ -223,11 +242,13 @@ def match_framed_time(clauses: list[str]) -> str | None:
 
 _MONTH_NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
 _DATE = re.compile(
-    rf"(?<!\d)(?:\d{{4}}-\d{{1,2}}-\d{{1,2}}|(?:\d{{4}}年)?\d{{1,2}}月\d{{1,2}}[日号]?|(?:the )?\d{{1,2}}(?:st|nd|rd|th)? (?:of )?(?:{_MONTH_NAMES})"
+    rf"(?<!\d)(?:\d{{4}}-\d{{1,2}}-\d{{1,2}}|(?:\d{{4}}年)?\d{{1,2}}月\d{{1,2}}[日号]?|(?:the )?\d{{1,2}}(?:st|nd|rd|"
+    rf"th)? (?:of )?(?:{_MONTH_NAMES})"
     rf"(?:,? \d{{4}})?|\b(?:{_MONTH_NAMES}) \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?)(?![a-z\d-])"
 )
 _ASKS_DAYS_LEFT = re.compile(
-    r"(?:so |and )?how (?:many days|long)(?: (?:is|are|it|there|left|do|i|we|have|until|till|then|that|to|go|remaining|still|away|before|from|now))*|"
+    r"(?:so |and )?how (?:many days|long)(?: (?:is|are|it|there|left|do|i|we|have|until|till|then|that|to|go|"
+    r"remaining|still|away|before|from|now))*|"
     r"(?:现在)?(?:离现在|距离现在|距今)?(?:还有|还剩|还要等|还要)(?:多少|几)天(?:了|呢|啊)?"
 )
 

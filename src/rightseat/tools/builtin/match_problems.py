@@ -14,19 +14,17 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct, structs
 
 from rightseat.tools.builtin.expression import is_expression
+from rightseat.tools.builtin.match_asked import HYPERNYMS, Asked, find_asked
 from rightseat.tools.builtin.match_clauses import MAX_CLAUSES, is_blocked, split_clauses
 from rightseat.tools.builtin.match_quantities import (
     COUNT,
     DISTANCES,
     EACH,
     FACTOR,
-    MEASURES,
     MONEY,
     PERCENT,
     TIMES,
-    UNITS,
     Quantity,
-    prepare_chinese,
     read_chinese,
     read_english,
     set_unit,
@@ -35,73 +33,41 @@ from rightseat.tools.builtin.match_quantities import (
 
 MAX_FACTORS = 4
 
-_MONEY_WORDS = re.compile(
-    r"[$€£¥￥]|\b(?:costs?|prices?|pay|pays|paid|spend|spent|bill|rent|salary|earns?|wage|dollars?|euros?|bucks|money|"
-    r"total|discount|tip|note|cashier|fee|bought|buy|saved?|plan|for sale)\b|[元块]|钱|价|费|工资|月薪|时薪|房租|消费|花|付"
-)
-_ASKS = re.compile(
-    r"\b(?:how (?:much|many|far|long|old|fast|big)|whats?|what's|total|final price|new price|altogether|each|percentage)\b|^split\b|\bsplit \d+ ways|(?:%|percent) off$|"
-    r"多少|几|多远|多久|多长|多大|总共$|合计$"
-)
-_GOALS = tuple(
-    (name, re.compile(pattern))
-    for name, pattern in (
-        ("perimeter", r"\bperimeter\b|周长"),
-        ("area", r"\barea\b|面积"),
-        ("change", r"\bchange\b|\bback\b|找(?:我|给|回|你|零|钱)?.{0,3}多少|找回|找零"),
-        ("percent", r"\b(?:percent|percentage)\b(?! (?:tip|off|discount|raise|tax))|百分比|百分之几|率"),
-        ("age", r"\bhow old\b|几岁|多少岁|多大"),
-        ("speed", r"\bspeed\b|\bhow fast\b|速度"),
-        ("average", r"\baverage\b|\bmean\b|平均(?:数|值|分)"),
-        ("left", r"\b(?:left|remain\w*|still have)\b|还?剩|还有[几多]"),
-        ("tip", r"\b(?:what|whats|what's|how much).{0,30}\btip\b|小费(?:是|要)?多少"),
-        ("profit", r"\bprofit\b|赚了?多少|盈利"),
-        ("save", r"\bhow much (?:do|will|would|did|can) (?:i|we|you) save\b|便宜了?多少|省了?多少"),
-    )
-)
-_TOTAL = re.compile(
-    r"\b(?:total|altogether|all together|in all|sum|everything|overall|combined|together|did (?:i|we|he|she) (?:spend|pay))\b|"
-    r"总共|合计|总计|加起来"
-)
-_SPLIT = re.compile(
-    r"\b(?:split|shared?|divided?|each|per (?:person|head)|everyone|"
-    r"equally|evenly)\b|平分|平摊|aa|均分|分摊|分给|人均|每人|每个人|每个孩子|每个小朋友"
-)
 _LOSS = re.compile(
-    r"\b(?:gives?|gave|given|away|lost|loses?|ate|eats?|eaten|spent|spends?|sold|sells?|used|uses|broke|took|takes|drank|"
-    r"left the|died|removed?|threw|dropped|flew|goes|went off|taken|occupied|gone|missing|broken|used up)\b|吃|飞走|花|送|丢|用|卖|走|借出|拿走|给了(?!我)|掉|下[去车]|离开|死|坏"
+    r"\b(?:gives?|gave|given|away|lost|loses?|ate|eats?|eaten|spent|spends?|sold|sells?|used|uses|broke|took|takes|"
+    r"drank|"
+    r"left the|died|removed?|threw|dropped|flew|goes|went off|taken|occupied|gone|missing|broken|used up)\b|吃|飞走|"
+    r"花|送|丢|用|卖|走|借出|拿走|给了(?!我)|掉|下[去车]|离开|死|坏"
 )
 _GAIN = re.compile(
-    r"\b(?:more|gets?|got|finds?|found|adds?|another|joined?|join|came|buys?|bought|receives?|received|wins?|won)\b|又|再|增加|来了"
+    r"\b(?:more|gets?|got|finds?|found|adds?|another|joined?|join|came|buys?|bought|receives?|received|wins?|won)\b|"
+    r"又|再|增加|来了"
 )
 _OWNED = re.compile(r"\b(?:have|has|had|own|got)\b|我有|带了")
+_NO_SUM = re.compile(
+    r"\b(?:more than|less than|minus|return\w*|refund\w*|coupon|voucher|discount|deposit|borrow\w*|lent|owe[sd]?|"
+    r"sold)\b|比|减|退|券|优惠|借"
+)
+# A bare number behind these words is no price.
+_NO_PRICE = re.compile(
+    r"(?:\b(?:for|buy|bought|order|ordered|took|take|got|get|need|are|am|aged)|\b(?:i|we|he|she)(?:'m|'re|'s))\s*$|"
+    r"[买了]$"
+)
 _DOWN = re.compile(
-    r"\b(?:off|discount|reduced|reduction|cheaper|less|fell|falls|drop\w*|decreas\w+|down|lower|sale)\b|便宜|降|减|跌|优惠|折扣|下调"
+    r"\b(?:off|discount|reduced|reduction|cheaper|less|fell|falls|drop\w*|decreas\w+|down|lower|sale)\b|便宜|降|减|"
+    r"跌|优惠|折扣|下调"
 )
 _UP = re.compile(
-    r"\b(?:tax|vat|raise|increas\w+|goes up|went up|rises?|rose|grew|grows|up|higher|tip|service|surcharge|plus|markup)\b|"
+    r"\b(?:tax|vat|raise|increas\w+|goes up|went up|rises?|rose|grew|grows|up|higher|tip|service|surcharge|plus|"
+    r"markup)\b|"
     r"涨|增|加|提高|税|上调|小费"
 )
 _PAID = re.compile(
-    r"\b(?:with|gave|hand\w*|from)\b(?: (?:the cashier|him|her|them))?(?: an?)?(?: )?[$€£]?$|(?:付了?|给了?|拿出?|用)[^\d]{0,3}$"
+    r"\b(?:with|gave|hand\w*|from)\b(?: (?:the cashier|him|her|them))?(?: an?)?(?: )?[$€£]?$|(?:付了?|给了?|拿出?|"
+    r"用)[^\d]{0,3}$"
 )
 _NOTE = re.compile(r"^ ?(?:dollar |euro )?(?:note|bill)\b")
-_HYPERNYMS = re.compile(
-    r"fruit|animal|pet|thing|item|people|person|toy|水果|动物|东西|人|玩具|文具|商品|学生|同学|乘客|孩子"
-)
 _FACTORS_BETWEEN = {("day", "week"): 7, ("month", "year"): 12, ("minute", "hour"): 60, ("hour", "day"): 24}
-
-
-class Asked(Struct, frozen=True):
-    """What a problem asks for."""
-
-    clause: str
-    goal: str = ""
-    unit: str = ""
-    per: str = ""
-    noun: str = ""
-    is_total: bool = False
-    is_split: bool = False
 
 
 class Problem(Struct, frozen=True):
@@ -142,93 +108,6 @@ def list_readings(problem: Problem) -> list[Problem]:
     return [problem, structs.replace(problem, quantities=plain)]
 
 
-def find_asked(clauses: Sequence[str], *, chinese: bool) -> Asked | None:
-    """Return what the last asking clause asks for; None if no clause asks for an amount."""
-    asking = [clause for clause in clauses if _ASKS.search(clause)]
-    if not asking:
-        return None
-    clause = prepare_chinese(asking[-1]) if chinese else asking[-1]
-    goal = next((name for name, pattern in _GOALS if pattern.search(clause)), "")
-    unit, noun = (find_chinese_unit if chinese else find_english_unit)(clause)
-    whole = " ; ".join(clauses)
-    asks_price = re.search(r"\bhow much(?: (?:is|are|do|does|did|for|will|would|in|total|to pay))?\b", clause)
-    if not unit and not noun and (asks_price or _MONEY_WORDS.search(whole)):
-        unit = MONEY
-    if noun and goal != "percent" and not is_known_noun(noun, clauses, asking[-1]):
-        return None
-    if not goal and is_tip_asked(whole, clause):
-        goal = "tip"
-    # 平分 may stand in a clause before the question.
-    split = _SPLIT.search(clause) or re.search(r"\b(?:split|shared?)\b|平分|平摊|aa|均分|分摊", whole)
-    return Asked(clause, goal, unit, find_period(clause), noun, bool(_TOTAL.search(clause)), bool(split))
-
-
-def is_tip_asked(whole: str, clause: str) -> bool:
-    """Whether the tip is asked for, and not the bill with it."""
-    tips = re.search(r"(?:%|percent) tip\b|\btip (?:of )?\d", whole)
-    adds = re.search(r"\b(?:with|plus|including|and) (?:a )?\d+(?:\.\d+)? ?(?:%|percent) tip", whole)
-    return bool(tips) and not adds and not re.search(r"\b(?:total|altogether|pay|bill|each|all|everything)\b", clause)
-
-
-def is_known_noun(noun: str, clauses: Sequence[str], asking: str) -> bool:
-    """Whether the message speaks of what it asks for: no number of oranges follows from apples and pears."""
-    bare = next(
-        (noun.removeprefix(name) for name in sorted(MEASURES, key=len, reverse=True) if noun.startswith(name)), noun
-    )
-    others = " ; ".join(clause for clause in clauses if clause is not asking)
-    before = asking.partition("how many")[0] + asking.partition("how many")[2].replace(noun, "", 1)
-    single = to_singular(noun)
-    if not bare or noun in UNITS or _HYPERNYMS.search(noun):
-        return True
-    if re.search(r"[a-z]", noun):
-        return bool(re.search(rf"\b{re.escape(single)}", f"{others} ; {before}"))
-    return bare[:2] in others or bare[:1] in "人" or bool(re.match(r"[能可会要才就]", bare)) or bare[-1:] in "呢了"
-
-
-_HOW_MANY = re.compile(r"\bhow (?:many|much) (?P<noun>(?!(?:is|are|do|does|did|will|would|should|was|were|for|it|each|in|to|change|"
-                       r"money|total|altogether|i|we|left|per|now|of|if|tip|the|a|an|from|could|can|more|all|they|everything|together)\b)[a-z]+)(?: (?P<second>[a-z]+s)\b)?")  # fmt: skip
-
-
-def find_english_unit(clause: str) -> tuple[str, str]:
-    if re.search(r"\bhow far\b|\bwhat distance\b", clause):
-        return "distance", ""
-    if re.search(r"\bhow long\b", clause):
-        return "time", ""
-    if match := _HOW_MANY.search(clause):
-        noun = match["noun"]
-        return (MONEY, "") if noun in ("dollars", "euros") else (to_singular(noun), noun)
-    return "", ""
-
-
-def find_chinese_unit(clause: str) -> tuple[str, str]:
-    if re.search(r"多远|多少路", clause):
-        return "distance", ""
-    if re.search(r"多久|多长时间", clause):
-        return "time", ""
-    if re.search(r"(?:多少|几)(?:块?钱|元|块)", clause):
-        return MONEY, ""
-    match = re.search(r"(?:多少|几)(?P<rest>[^\d?,]{1,6})", clause)
-    if not match:
-        return "", ""
-    rest = re.sub(r"(?:呢|啊|呀|吗|了)$", "", match["rest"])
-    unit = next((name for name in sorted(UNITS, key=len, reverse=True) if rest.startswith(name)), "")
-    if unit:
-        return UNITS[unit], rest
-    if re.match(r"个?(?:学生|同学|乘客|孩子|小朋友|员工)", rest):
-        return "person", rest
-    return (rest[0], rest) if rest else ("", "")
-
-
-def find_period(clause: str) -> str:
-    """Return the period that a question names: `per year`, 一年."""
-    match = re.search(
-        r"\b(?:per|a|an|each|every|in a|in one) (day|week|month|year|hour)\b|(?<!\d)1个?(天|周|星期|月|年|小时)", clause
-    )
-    if not match:
-        return ""
-    return match[1] or UNITS.get(match[2], "")
-
-
 def solve_problem(problem: Problem) -> str | None:
     rule = _RULES.get(problem.asked.goal)
     if rule is not None:
@@ -251,6 +130,9 @@ def solve_percent(problem: Problem) -> str | None:
     names_share = re.search(r"\bof\b|\bright\b|\bcorrect\b|率|占|的", problem.text)
     if not names_share or (len(units) > 1 and "" not in units and "of" not in problem.text):
         return None
+    if re.search(r"\b(?:failed|wrong|lost|missed|absent|missing)\b|[不没未错缺]", problem.text):
+        # The share of the others may be asked for.
+        return None
     is_english = "of" in problem.text
     if is_english and (part is not first or not re.search(r"\bof\b", second.before)):
         return None
@@ -258,23 +140,33 @@ def solve_percent(problem: Problem) -> str | None:
 
 
 def solve_age(problem: Problem) -> str | None:
-    if len(problem.quantities) != 2:
-        return None
-    text = problem.text
-    older = re.search(r"\b(?:older)\b|[比].*大", text)
-    younger = re.search(r"\b(?:younger)\b|[比].*小", text)
-    shift = [
-        q
-        for q in problem.quantities
-        if re.match(r" ?(?:years? )?(?:older|younger)", q.after) or re.search(r"比.*[大小]$", q.before)
+    """Return the age of the one who is older or younger than another."""
+    shifts = [
+        quantity
+        for quantity in problem.quantities
+        if re.match(r" ?(?:years? )?(?:older|younger)", quantity.after) or re.search(r"比.*[大小]$", quantity.before)
     ]
-    if bool(older) == bool(younger) or len(shift) != 1:
+    if len(problem.quantities) != 2 or len(shifts) != 1:
         return None
-    base = next(quantity for quantity in problem.quantities if quantity is not shift[0])
-    sign = "+" if older else "-"
-    if re.search(r"[大小]$", shift[0].before) and not is_forward_comparison(problem.text, problem.asked.clause):
-        return None
-    return f"{base.text} {sign} {shift[0].text}"
+    shift = shifts[0]
+    base = next(quantity for quantity in problem.quantities if quantity is not shift)
+    is_older = bool(re.match(r" ?(?:years? )?older", shift.after) or shift.before.endswith("大"))
+    if "比" in shift.before:
+        is_asked = is_forward_comparison(problem.text, problem.asked.clause)
+    else:
+        is_asked = is_compared_person(problem.asked.clause, base, shift)
+    return f"{base.text} {'+' if is_older else '-'} {shift.text}" if is_asked else None
+
+
+def is_compared_person(asked: str, base: Quantity, shift: Quantity) -> bool:
+    """Whether `how old is he` asks for the one whose age is not told."""
+    match = re.search(r"\bhow old (?:is|am|are|will|was) (?P<who>[a-z' ]+?)(?: now| be)?$", asked)
+    if match is None or match["who"] in ("i", "we"):
+        return False
+    name = match["who"].split()[-1]
+    if name in ("he", "she"):
+        return "than" not in shift.after or bool(re.search(r"\bthan (?:me|i|us)\b", shift.after))
+    return name in shift.before and name not in shift.after and name not in base.before.split()
 
 
 def is_forward_comparison(text: str, asked: str) -> bool:
@@ -334,7 +226,8 @@ def solve_average(problem: Problem) -> str | None:
 
 def solve_speed(problem: Problem) -> str | None:
     distances = [quantity for quantity in problem.quantities if quantity.unit in DISTANCES and not quantity.per]
-    times = [quantity for quantity in problem.quantities if quantity.unit in TIMES and not quantity.per]
+    # A speed by the minute is not what people ask for.
+    times = [quantity for quantity in problem.quantities if quantity.unit == "hour" and not quantity.per]
     if len(problem.quantities) != 2 or len(distances) != 1 or len(times) != 1:
         return None
     return f"{distances[0].text} / {times[0].text}"
@@ -346,7 +239,7 @@ def solve_left(problem: Problem) -> str | None:
     if not others or any(quantity.per or quantity.unit in (PERCENT, FACTOR) for quantity in problem.quantities):
         return None
     units = {quantity.unit for quantity in problem.quantities} - {""}
-    if len(units) > 1 or first.value < sum(quantity.value for quantity in others):
+    if len(units) > 1 or _LOSS.search(first.before) or first.value < sum(quantity.value for quantity in others):
         return None
     if not all(is_lost(quantity) for quantity in others) or any(_GAIN.search(quantity.before) for quantity in others):
         return None
@@ -498,7 +391,7 @@ def combine_amounts(quantities: Sequence[Quantity], problem: Problem) -> str | N
 
 
 def name_units(quantities: Sequence[Quantity], asked: Asked) -> list[Quantity]:
-    """Return the quantities with their units completed: `each` is the counted noun, a bare number is money or a count."""
+    """Return the quantities with their units: `each` is the counted noun, a bare number is money or a count."""
     counts = [q for q in quantities if not q.per and q.unit and q.unit not in (MONEY, PERCENT, FACTOR)]
     rates = [q for q in quantities if q.per and q.per != EACH]
     has_each = len(quantities) == 2 and any(q.per == EACH for q in quantities)
@@ -617,12 +510,13 @@ def add_amounts(quantities: Sequence[Quantity], problem: Problem) -> str | None:
         return None
     units = {MONEY if not quantity.unit and asked.unit == MONEY else quantity.unit for quantity in quantities}
     total = " + ".join(quantity.text for quantity in quantities)
-    if re.search(r"\bmore than\b|\bless than\b|比", problem.text):
+    if _NO_SUM.search(problem.text):
         return None
     if units == {MONEY} and asked.unit == MONEY:
         # `$40 in my pocket` is none of the amounts in `20 on food, 15 on gas`.
         is_alike = len({(quantity.unit, bool(_OWNED.search(quantity.before))) for quantity in quantities}) == 1
-        return total if asked.is_total and is_alike else None
+        is_price = not any(not quantity.unit and _NO_PRICE.search(quantity.before) for quantity in quantities)
+        return total if asked.is_total and is_alike and is_price else None
     if MONEY in units or not asked.noun:
         return None
     gains = all(_GAIN.search(f"{quantity.before} {quantity.after}") for quantity in quantities[1:])
@@ -631,7 +525,7 @@ def add_amounts(quantities: Sequence[Quantity], problem: Problem) -> str | None:
     if gains and not loses and len(named) == 1 and (asked.unit in named):
         return total
     is_one_clause = len({quantity.clause for quantity in quantities}) == 1
-    if asked.is_total and is_one_clause and not loses and _HYPERNYMS.search(asked.noun):
+    if asked.is_total and is_one_clause and not loses and HYPERNYMS.search(asked.noun):
         return total
     return None
 

@@ -64,12 +64,13 @@ UNITS = {
 }
 DISTANCES = frozenset(("km", "mile", "m"))
 TIMES = frozenset(("minute", "hour", "day", "week", "month", "year"))
-_NO_NOUNS = frozenset(
-    "a an the of in on at by for from to with and or per each every is are was were be been has have had do does did i we "
-    "you he she it they my our your his her their this that then plus minus times off more less older younger total "
-    "altogether now how what whats if so but than before after note bill left away back out as there all both between "
-    "among into over under up down one discount tip tax vat raise increase flew gave lost ate split shared".split()
-)
+_NO_NOUN_WORDS = """
+a an the of in on at by for from to with and or per each every is are was were be been has have had do does did i we you
+he she it they my our your his her their this that then plus minus times off more less older younger total altogether
+now how what whats if so but than before after note bill left away back out as there all both between among into over
+under up down one discount tip tax vat raise increase flew gave lost ate split shared
+"""
+_NO_NOUNS = frozenset(_NO_NOUN_WORDS.split())
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 _ENGLISH_NUMBER = re.compile(
     rf"(?P<sign>[$€£]\s?)?(?P<number>{_NUMBER})(?P<tail>\s?%|\s?[€£$]|\s?km/h|\s?kmh|\s?kph|\s?mph|\s?m/s|[a-z]+)?"
@@ -78,7 +79,8 @@ _ENGLISH_NUMBER = re.compile(
 # Numbers that count nothing: codes, times of day, dates, labels.
 _ODD_NUMBER = re.compile(
     r"[a-z_#@:/\\-]\d|\d[:/#_'\"\\-]\d|\d\s?(?:am|pm|a\.m|p\.m|o'clock|st|nd|rd|th)\b|\d\.\d+\.\d|\+\d|"
-    r"\b(?:room|table|size|page|chapter|gate|terminal|(?:my|the|an?) order|number|no|nr|version|flight|bus|line|route|level|grade|class|"
+    r"\b(?:room|table|size|page|chapter|gate|terminal|(?:my|the|an?) order|number|no|nr|version|flight|bus|line|"
+    r"route|level|grade|class|"
     r"floor|apartment|flat|channel|season|episode|windows|python|iphone|at|since|until|till|born in|year|ps|day|"
     r"aged|born)\.? \d+(?!\.\d)(?! ?(?:%|percent|\$|€|£|dollars?|euros?|km|mph|mi\b|each|a\b|per\b|kg|bucks))"
     r"(?=\D|$)|\b(?:january|february|march|april|june|july|august|september|october|november|december|jan|feb|mar|apr|"
@@ -184,7 +186,8 @@ _PER_BEFORE = re.compile(
     r"(?:^|\b(?:if|when|and|but) )(?:(?P<every>each|every|per)|an?) (?:[a-z]+ )?(?P<unit>[a-z]+)(?: of [a-z]+)? "
     r"(?:is|are|costs?|has|holds|contains|for|weighs|takes|was|cost|sells for|goes for)(?: about)?\s*[$€£]?$"
 )
-_PER_WORDS = frozenset("lot bit few tip discount total note bill week's good raise different while".split())
+_NO_RATE_WORDS = "lot bit few tip discount total note bill good raise different while"
+_PER_WORDS = frozenset(_NO_RATE_WORDS.split())
 
 
 _OWN_WORDS = re.compile(r"\s*(?!(?:each|every|per|an?|apiece|and|or|in|on|at|for|to|is|are|of|with)\b)[a-z]+")
@@ -218,26 +221,26 @@ def find_english_rate(before: str, rest: str) -> tuple[str, str]:
     return "", rest
 
 
-_MEASURE = (
-    "公斤 千克 公里 千米 厘米 平方米 个小时 小时 个钟头 钟头 分钟 个星期 星期 个礼拜 礼拜 个月 个小朋友 个孩子 个同学 个人 块钱 元钱 斤 克 吨 升 "
-    "米 元 块 天 日 周 月 年 岁 个 只 支 本 张 件 杯 打 盒 瓶 条 双 把 台 部 套 箱 袋 包 份 桶 颗 棵 位 名 人 页 道 辆 排 行 层 间 束 朵 片 碗 盘 "
-    "根 节 题 次 组 头 匹 架 篮 罐 串 枝 趟 门 篇 字 户 排"
-)
-MEASURES = frozenset(_MEASURE.split())
+_MEASURE_WORDS = """
+公斤 千克 公里 千米 厘米 平方米 个小时 小时 个钟头 钟头 分钟 个星期 星期 个礼拜 礼拜 个月 个小朋友 个孩子 个同学 个人
+块钱 元钱 斤 克 吨 升 米 元 块 天 日 周 月 年 岁 个 只 支 本 张 件 杯 打 盒 瓶 条 双 把 台 部 套 箱 袋 包 份 桶 颗 棵
+位 名 人 页 道 辆 排 行 层 间 束 朵 片 碗 盘 根 节 题 次 组 头 匹 架 篮 罐 串 枝 趟 门 篇 字 户
+"""
+MEASURES = frozenset(_MEASURE_WORDS.split())
 _MEASURES = "|".join(sorted(MEASURES, key=len, reverse=True))
 _CHINESE_NUMBER = re.compile(
     rf"(?P<sign>[¥￥$])?(?P<number>\d+(?:\.\d+)?)(?:(?P<percent>%)|(?P<fold>折)|(?P<measure>{_MEASURES}))?"
     rf"(?P<noun>[^\d,，。?？!！%]{{0,4}})"
 )
 _ODD_CHINESE = re.compile(
-    r"[a-zA-Z_#:/-]\d|\d[:/_-]\d|\d[a-zA-Z]|\d(?:点|号|时(?!薪|速)|分之|月\d|比\d)|第\d|\d\.\d+\.\d|周\d|星期\d|\d{4}年|毛|角|初\d"
+    r"[a-zA-Z_#:/-]\d|\d[:/_-]\d|\d[a-zA-Z]|\d(?:点|号|时(?!薪|速)|分之|月\d|比\d)|第\d|\d\.\d+\.\d|周\d|星期\d|"
+    r"\d{4}年|毛|角|初\d"
 )
+# Words with a numeral that counts nothing, and what replaces each.
 _PHRASES = (
-    ("一共", "总共"), ("一起", "总共"), ("一下", ""), ("一般", "通常"), ("一些", ""), ("一点", ""), ("一直", ""), ("百分比", "比率"), ("百分之几", "多少比率"),
-    ("统一", ""), ("再买", "买"), ("一半", "半"), ("一定", ""), ("两地", "二地"), ("二地", "地"),
+    ("一共", "总共"), ("一起", "总共"), ("一下", ""), ("一般", "通常"), ("一些", ""), ("一点", ""), ("一直", ""),
+    ("百分比", "比率"), ("百分之几", "多少比率"), ("统一", ""), ("一半", "半"), ("一定", ""), ("两地", "地"),
 )  # fmt: skip
-
-
 _MONEY_TENTHS = re.compile(
     rf"([\d一二两三四五六七八九十百]+)[块元]([\d一二两三四五六七八九])(?![\d十百千]|{_MEASURES})"
 )
@@ -272,8 +275,8 @@ def prepare_chinese(clause: str) -> str:
     text = re.sub(r"打?([一二三四五六七八九])([一二三四五六七八九])折", r"打\1点\2折", text)
     text = replace_chinese_numerals(text)
     text = re.sub(r"打?(?<!\d)([1-9])([1-9])折", r"打\1.\2折", text)
-    text = re.sub(rf"(?<![\d个])半(个小时|个钟头|斤|公斤|千克|小时|升|米|年|天|打)", r"0.5\1", text)
-    return re.sub(rf"(?<![\d.])(\d+)(斤|公斤|个小时|小时|升|米|年|天)半", r"\1.5\2", text)
+    text = re.sub(r"(?<![\d个])半(个小时|个钟头|斤|公斤|千克|小时|升|米|年|天|打)", r"0.5\1", text)
+    return re.sub(r"(?<![\d.])(\d+)(斤|公斤|个小时|小时|升|米|年|天)半", r"\1.5\2", text)
 
 
 def read_chinese_quantity(match: re.Match[str], text: str, clause: int, before: str) -> Quantity:

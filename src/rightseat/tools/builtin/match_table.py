@@ -13,6 +13,14 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from rightseat.tools.builtin.dates import MONTHS
+from rightseat.tools.builtin.match_table_sql import (
+    find_time_order,
+    format_table,
+    literal,
+    match_best,
+    quote,
+    write_select,
+)
 from rightseat.tools.builtin.numerals import CHINESE_DIGITS, replace_chinese_numerals
 from rightseat.tools.builtin.table_text import TableUnreadable, TextTable, TypedColumn, find_table, infer_columns
 from rightseat.tools.builtin.table_words import (
@@ -50,9 +58,11 @@ _TOP = re.compile(
 )
 _WORD_NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5, "ten": 10, "十": 10} | CHINESE_DIGITS
 _LIMIT = re.compile(
-    r"(?:(?P<more>(?:more(?: expensive)?|greater|higher|older|longer|taller|heavier|bigger|larger|faster|warmer|hotter) than|"
+    r"(?:(?P<more>(?:more(?: expensive)?|greater|higher|older|longer|taller|heavier|bigger|larger|faster|warmer|"
+    r"hotter) than|"
     r"over|above|at least|exceed(?:s|ing)?|超过|大于|高于|多于|不少于|不低于)|"
-    r"(?P<less>(?:less|lower|fewer|younger|shorter|smaller|lighter|slower|colder|cooler|cheaper) than|under|below|at most|"
+    r"(?P<less>(?:less|lower|fewer|younger|shorter|smaller|lighter|slower|colder|cooler|cheaper) than|under|below|"
+    r"at most|"
     r"低于|小于|少于|不到|不超过|不高于))\s*[$€£¥]?(?P<n>\d[\d,]*(?:\.\d+)?)|"
     r"(?P<n2>\d+(?:\.\d+)?)[分元块岁人个度]?(?:(?P<from>以上)|(?P<to>以下|以内))"
 )
@@ -310,32 +320,6 @@ def counts_group(question: TableQuestion) -> bool:
     return not others and column is not question.label and not names_number and not names_other
 
 
-def quote(name: str) -> str:
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
-
-
-def literal(text: str) -> str:
-    doubled = text.replace("'", "''")
-    return f"'{doubled}'"
-
-
-def write_select(*columns: str, where: str = "", group: str = "", order: str = "", limit: int = 0) -> str:
-    """Return a SELECT of columns that are quoted already."""
-    parts = ["SELECT", ", ".join(columns), "FROM t"]
-    parts += [f"WHERE {where}"] if where else []
-    parts += [f"GROUP BY {group}"] if group else []
-    parts += [f"ORDER BY {order}"] if order else []
-    parts += [f"LIMIT {limit}"] if limit else []
-    return " ".join(parts)
-
-
-def match_best(expression: str, function: str, condition: str) -> str:
-    """Return the condition that an expression has its maximum or minimum among the rows of a condition."""
-    best = f"{expression} = ({write_select(f'{function}({expression})', where=condition)})"
-    return f"{condition} AND {best}" if condition else best
-
-
 def write_filter(question: TableQuestion, *, other_than: TypedColumn | None = None) -> str | None:
     """Return the condition of the named cells, one for each column; None if the names contradict it."""
     columns = [column for column, _ in question.mentions]
@@ -410,14 +394,17 @@ def query_aggregate(function: str, english: str, chinese: str) -> Callable[[Tabl
 
 
 _PRICE_NAMES = re.compile(
-    r"(?:unit |ticket |item )?(?:price|cost|fee)s?(?: (?:each|per \w+))?|(?:hourly |daily )?(?:rate|wage)|单价|价格|价钱|时薪|日薪|票价|工价"
+    r"(?:unit |ticket |item )?(?:price|cost|fee)s?(?: (?:each|per \w+))?|(?:hourly |daily )?(?:rate|wage)|单价|价格|"
+    r"价钱|时薪|日薪|票价|工价"
 )
 _RATE_NAMES = re.compile(r"(?:hourly |daily )?(?:rate|wage)|时薪|日薪|工价")
 _QUANTITY_NAMES = re.compile(
-    r"qty|quantity|quantities|count|amount|number|pieces|units|hours|days|nights|tickets|数量|件数|个数|小时|工时|天数|张数|份数|重量"
+    r"qty|quantity|quantities|count|amount|number|pieces|units|hours|days|nights|tickets|数量|件数|个数|小时|工时|"
+    r"天数|张数|份数|重量"
 )
 _AMOUNT_WORDS = re.compile(
-    r"\b(?:costs?|prices?|value|pay|spend|spent|worth|money|bill|order|owe|job|project)\b|多少钱|价|金额|花|费|工资|薪水"
+    r"\b(?:costs?|prices?|value|pay|spend|spent|worth|money|bill|order|owe|job|project)\b|多少钱|价|金额|花|费|工资|"
+    r"薪水"
 )
 _WHOLE_WORDS = re.compile(
     r"\b(?:whole|entire|everything|total|altogether|in all|all|together)\b|一共|总共|全部|总|合计"
@@ -534,32 +521,6 @@ def query_lookup(question: TableQuestion) -> str | None:
     return write_select(quote(column.name), quote(question.value.name), where=condition) if len(matches) == 1 else None
 
 
-def find_time_order(columns: Sequence[TypedColumn]) -> tuple[TypedColumn, str] | None:
-    """Return the column of time and the expression that orders it; None if there is none."""
-    for column in columns:
-        key = quote(column.name)
-        cells = [str(cell).lower() for cell in column.cells if cell is not None]
-        if column.kind == "DATE":
-            return column, key
-        if column.kind == "INTEGER" and all(re.fullmatch(r"(?:19|20)\d\d", cell) for cell in cells) and cells:
-            return column, key
-        if cells and all(re.fullmatch(r"\d{4}-\d{2}|(?:\d{4}[- ]?)?q[1-4]", cell) for cell in cells):
-            return column, key
-        months = {cell: MONTHS.get(cell.lower()) or read_chinese_month(cell) for cell in map(str, column.cells)}
-        if cells and all(months.values()):
-            cases = " ".join(f"WHEN {literal(cell)} THEN {number}" for cell, number in months.items())
-            return column, f"CASE {key} {cases} END"
-    return None
-
-
-def read_chinese_month(cell: str) -> int | None:
-    match = re.fullmatch(r"(\d{1,2}|[一二三四五六七八九十]{1,2})月份?", cell)
-    if not match:
-        return None
-    names = ("一", "二", "三", "四", "五", "六", "七", "八", "九", "十", "十一", "十二")
-    return int(match[1]) if match[1].isdigit() else names.index(match[1]) + 1 if match[1] in names else None
-
-
 def query_time(function: str) -> Callable[[TableQuestion], str | None]:
     """Make the query for the row with the latest or earliest time."""
 
@@ -582,12 +543,6 @@ def query_time(function: str) -> Callable[[TableQuestion], str | None]:
         return write_select(*names, where=match_best(expression, function, condition))
 
     return write
-
-
-def format_table(table: TextTable) -> str:
-    """Return the table as Markdown."""
-    lines = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in (table.columns, *table.rows)]
-    return "\n".join([f"| {lines[0]} |", "|" + "---|" * len(table.columns), *(f"| {line} |" for line in lines[1:])])
 
 
 QUERIES: dict[str, Callable[[TableQuestion], str | None]] = {

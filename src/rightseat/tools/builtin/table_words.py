@@ -13,7 +13,8 @@ UNSURE = re.compile(
     r"should|would|"
     r"popular|famous|beautiful|health\w*|tast\w*|sweet\w*|interesting|important|in the world|email|letter|story|"
     r"format|column|compare|change[ds]?|best value|per unit|code|python|sql|last (?:year|month|week)|next|tax|"
-    r"taxes|shipping|discount|in (?:euros?|dollars?|pounds|yuan|usd|eur)|per (?:hour|capita|person)|between \d+ and|density|"
+    r"taxes|shipping|discount|in (?:euros?|dollars?|pounds|yuan|usd|eur)|per (?:hour|capita|person)|between \d+ and|"
+    r"density|"
     r"pace)\b|%|"
     r"为什么|解释|翻译|写|画|图表|总结|概括|预测|百分|占比|比例|增长|趋势|除了|不包括|第二|第三|中位数|如果|"
     r"密度|人均|税|运费|折|去年|明年|应该|比较一下|对比|受欢迎|漂亮|好看|好吃|有名|聪明|格式|变化|代码"
@@ -29,7 +30,8 @@ OPERATIONS = {
         "min": r"\b(?:least|fewest|lowest|smallest|min|minimum|cheapest|worst|coldest|coolest|shortest|youngest|"
         r"lightest|slowest|"
         r"nearest|closest|driest|poorest)\b|最少|最低|最小|最便宜|最冷|最短|最轻|最慢|最差|最年轻",
-        "sum": r"\b(?:total|totals|sum|altogether|in all|overall|combined|add(?:ed)? up|all together|together|whole|entire|everything)\b|"
+        "sum": r"\b(?:total|totals|sum|altogether|in all|overall|combined|add(?:ed)? up|all together|together|whole|"
+        r"entire|everything)\b|"
         r"一共|总共|总计|合计|总和|加起来|全部|总(?=[数量额销收人价成预工支产利访分])",
         "average": r"\b(?:average|mean|avg|on average)\b|平均|均值",
         "sort": r"\b(?:sort|rank|order(?:ed)? by|in order|ascending|descending)\b|排序|排列|排名|从高到低|"
@@ -50,7 +52,7 @@ OPERATIONS = {
 }
 # Each line is one quantity: words of questions, names and units of columns.
 _FAMILIES = """
-price cost costs cheap cheaper cheapest expensive priciest dearest bill bills fee fees $ € £ ¥ ￥ 价格 价钱 单价 售价 便宜 贵 多少钱 费用
+price cost costs cheap cheaper cheapest expensive priciest bill bills fee $ € £ ¥ ￥ 价格 价钱 单价 售价 便宜 贵 多少钱
 sold sell sells sale sales selling 销量 销售 卖 售出 销售额
 temp temperature warm warmer warmest hot hotter hottest cold colder coldest cooler coolest °c °f ° 气温 温度 热 冷 暖
 population populous inhabitants residents people 人口 人数 多少人
@@ -83,7 +85,8 @@ TOTAL_CELLS = re.compile(r"(?:grand )?totals?:?|sum:?|overall|average:?|合计|�
 PLAIN_HAN = re.compile(
     r"哪一?[个家种款位项天月年]|多少|一共|总共|最[多高大贵热长重快远强少低小冷短轻慢差新早近后]|平均|"
     r"[几谁是的有了在里中比多少高低大小各请问值]|"
-    r"什么|全部|所有|买下来?|总[和数计价]|合计|要|付|花|共|东西|这些|工资|薪水|相差|数据|表格?|行|条|按|排序|从|到|天|度|元|人|个|家|种|和|与|跟|[\d\W_a-z]"
+    r"什么|全部|所有|买下来?|总[和数计价]|合计|要|付|花|共|东西|这些|工资|薪水|相差|数据|表格?|行|条|按|排序|从|到|"
+    r"天|度|元|人|个|家|种|和|与|跟|[\d\W_a-z]"
 )
 NAMED_KIND = re.compile(r"\bwhich ([a-z]+)\b")
 _KINDS_OF_DATES = "day days date month year week quarter time"

@@ -137,8 +137,10 @@ I have 20 dollars. Apples cost 3 dollars. How much do I pay?
 MORE_TABLES = {
     "TRIP": "| expense | amount |\n|---|---|\n| hotel | 320 |\n| flights | 210 |\n| food | 145 |\n| taxi | 38 |\n",
     "PARTS": "part,units,unit price\nscrew,100,0.05\nhinge,8,2.50\nboard,3,14.00\n",
-    "PLAYERS": "player\tteam\tgoals\tgames\nLee\tReds\t12\t20\nKim\tBlues\t9\t18\nPark\tReds\t7\t21\nChoi\tBlues\t15\t20\n",
-    "STORE_ZH": "| 门店 | 员工 | 营业额 |\n|---|---|---|\n| 一店 | 8 | 52000 |\n| 二店 | 12 | 71000 |\n| 三店 | 6 | 38000 |\n",
+    "PLAYERS": "player\tteam\tgoals\tgames\n"
+    "Lee\tReds\t12\t20\nKim\tBlues\t9\t18\nPark\tReds\t7\t21\nChoi\tBlues\t15\t20\n",
+    "STORE_ZH": "| 门店 | 员工 | 营业额 |\n|---|---|---|\n"
+    "| 一店 | 8 | 52000 |\n| 二店 | 12 | 71000 |\n| 三店 | 6 | 38000 |\n",
     "WAGE_ZH": "姓名,工时,时薪\n小王,40,30\n小李,35,28\n小赵,20,45\n",
 }
 MORE_TABLE_PROBLEMS = """
@@ -187,4 +189,34 @@ STORE_ZH | 人均营业额最高的是哪家？
 WAGE_ZH | 小王今年几岁？
 WAGE_ZH | 谁最勤快？
 WAGE_ZH | 小王加班2小时多少钱？
+"""
+
+# Each has a reading that fits its units and is wrong.
+TRAPS = """
+I bought 3 for 10 and 2 for 8, what's the total?
+lunch for 4 was 60, coffee 12, what's the total?
+I'm 30, spent 20 on food and 15 on gas. What's the total?
+Tom ran 5 km in 30 minutes. What's his average speed?
+18 of 24 students failed. What percent passed?
+I'm 27 and my sister is 4 years older than me, how old am I?
+Anna is 34 and her brother is 5 years younger. How old is Anna?
+Tom is 5 years older than Anna. Tom is 30. How old is Anna?
+I bought a 30 dollar shirt and returned a 20 dollar hat. How much did I spend in total?
+I spent 60 dollars and had a coupon for 10 dollars. What did I pay in total?
+3 pens cost 6 dollars. How much do 5 pens cost?
+I had 10 apples, gave 3 to Tom and bought 4 more. How many apples are left?
+60 mph for 30 minutes, how far do I get?
+price 20 with 10% off and 5% tax, what do I pay?
+Buy 3 for 10 dollars. How much do I pay in total for 6?
+3 boxes with 12 eggs each, 5 broke. How many are left?
+I have 20 dollars and lost 5 games. How much money is left?
+I work 8 hours a day and sleep 7 hours a day, how many hours are left?
+满200减50，我买了260元的东西，一共付多少？
+100道题错了15道，正确率是多少？
+全班40人，10人不及格，及格率是多少？
+小明跑了5公里，用了30分钟，速度是多少？
+我今年12岁，哥哥比我大5岁，我几岁？
+衣服100元，裤子退了50元，一共花了多少钱？
+早上卖了20个，下午卖了15个，还剩几个？
+3个人5天吃30斤米，一个人一天吃多少斤？
 """

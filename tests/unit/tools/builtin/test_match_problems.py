@@ -9,12 +9,14 @@ from rightseat.tools.builtin.match_clauses import split_clauses
 from rightseat.tools.builtin.match_framed import match_framed, match_steps
 from rightseat.tools.builtin.match_problems import match_problem
 from rightseat.tools.builtin.match_quantities import prepare_chinese, read_chinese, read_english
+from rightseat.tools.builtin.match_table import match_table_question
 from tests.unit.tools.builtin.more_wordings import (
     MORE_NOT_PROBLEMS,
     MORE_OTHER_TABLE_PROBLEMS,
     MORE_PROBLEMS,
     MORE_TABLE_PROBLEMS,
     MORE_TABLES,
+    TRAPS,
 )
 from tests.unit.tools.builtin.problem_wordings import (
     NOT_PROBLEMS,
@@ -24,7 +26,7 @@ from tests.unit.tools.builtin.problem_wordings import (
     TABLES,
 )
 from tests.unit.tools.builtin.test_match_calculation import compute_answer, list_cases
-from tests.unit.tools.builtin.test_match_table import answer_question, list_questions, match_table_question
+from tests.unit.tools.builtin.test_match_table import answer_question, list_questions
 
 ALL_TABLES = TABLES | MORE_TABLES
 CASES = list_cases(PROBLEMS) + list_cases(MORE_PROBLEMS)
@@ -39,7 +41,10 @@ def test_a_problem_is_computed(question: str, answer: str) -> None:
 @pytest.mark.demand("five_minutes.calculations_recognized")
 @pytest.mark.parametrize(
     "question",
-    [*(NOT_PROBLEMS + MORE_NOT_PROBLEMS).strip().splitlines(), *(case[0] for case in CASES if case[1] == "NONE")],
+    [
+        *(NOT_PROBLEMS + MORE_NOT_PROBLEMS.strip() + TRAPS).strip().splitlines(),
+        *(case[0] for case in CASES if case[1] == "NONE"),
+    ],
 )
 def test_what_is_no_problem_is_none(question: str) -> None:
     assert match_calculation(question) is None
@@ -114,9 +119,10 @@ def test_clauses_are_without_politeness() -> None:
 
 
 PIECES = (
-    "1 + ", "5 dollars each ", "and then ", "what is ", "how many ", "is it ", "there ", "in a ", "- ", ", ", "a ", " ", "per ",
-    "12", "1,", "1.", "%", "so ", "please ", "乘", "再", "多少", "一", "每", "百分之", "5元一斤，", "还有", "几点", "是", "折", "半", "((", "))",
-    "5 km ", "the answer is ", "now ", "right now ", "march 5 ", "half a ", "dozen ", "one ", "each ", "？", "\n", "x", "√", "!",
+    "1 + ", "5 dollars each ", "and then ", "what is ", "how many ", "is it ", "there ", "in a ", "- ", ", ", "a ", " ",
+    "per ", "12", "1,", "1.", "%", "so ", "please ", "5 km ", "the answer is ", "now ", "right now ", "march 5 ",
+    "half a ", "dozen ", "one ", "each ", "\n", "x", "√", "!", "((", "))",
+    "乘", "再", "多少", "一", "每", "百分之", "5元一斤，", "还有", "几点", "是", "折", "半", "？",
 )  # fmt: skip
 
 
