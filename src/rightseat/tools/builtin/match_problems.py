@@ -70,7 +70,7 @@ _NOTE = re.compile(r"^ ?(?:dollar |euro )?(?:note|bill)\b")
 _FACTORS_BETWEEN = {("day", "week"): 7, ("month", "year"): 12, ("minute", "hour"): 60, ("hour", "day"): 24}
 
 
-class Problem(Struct, frozen=True):
+class WordProblem(Struct, frozen=True):
     text: str
     quantities: tuple[Quantity, ...]
     asked: Asked
@@ -88,14 +88,14 @@ def match_problem(text: str, *, chinese: bool) -> str | None:
     asked = find_asked(clauses, chinese=chinese)
     if not quantities or asked is None:
         return None
-    problem = Problem(" ; ".join(clauses), tuple(quantities), asked)
+    problem = WordProblem(" ; ".join(clauses), tuple(quantities), asked)
     for reading in list_readings(problem):
         if (expression := solve_problem(reading)) and is_expression(expression):
             return expression
     return None
 
 
-def list_readings(problem: Problem) -> list[Problem]:
+def list_readings(problem: WordProblem) -> list[WordProblem]:
     """Return the readings of a problem: rates that an article makes may be none."""
     if not any(quantity.is_optional_rate for quantity in problem.quantities):
         *others, last = problem.quantities
@@ -108,14 +108,14 @@ def list_readings(problem: Problem) -> list[Problem]:
     return [problem, structs.replace(problem, quantities=plain)]
 
 
-def solve_problem(problem: Problem) -> str | None:
+def solve_problem(problem: WordProblem) -> str | None:
     rule = _RULES.get(problem.asked.goal)
     if rule is not None:
         return rule(problem)
     return solve_amount(problem)
 
 
-def solve_percent(problem: Problem) -> str | None:
+def solve_percent(problem: WordProblem) -> str | None:
     """Return the share of a part in a whole, or a change in percent."""
     if len(problem.quantities) != 2 or any(
         quantity.unit in (PERCENT, FACTOR) or quantity.per for quantity in problem.quantities
@@ -139,7 +139,7 @@ def solve_percent(problem: Problem) -> str | None:
     return f"{part.text} / {whole.text} * 100"
 
 
-def solve_age(problem: Problem) -> str | None:
+def solve_age(problem: WordProblem) -> str | None:
     """Return the age of the one who is older or younger than another."""
     shifts = [
         quantity
@@ -178,7 +178,7 @@ def is_forward_comparison(text: str, asked: str) -> bool:
     return any(who.endswith(name) for name in re.findall(r"^(.{1,3}?)(?:今年|现在)?(?:是)?(?:\d|几|多)", asked))
 
 
-def solve_profit(problem: Problem) -> str | None:
+def solve_profit(problem: WordProblem) -> str | None:
     """Return the price of sale without the price of purchase."""
     if not re.search(r"\bsold\b|卖", problem.text):
         return solve_amount(problem)
@@ -196,7 +196,7 @@ def solve_profit(problem: Problem) -> str | None:
     return f"{sold[0].text} - {bought[0].text}"
 
 
-def solve_area(problem: Problem) -> str | None:
+def solve_area(problem: WordProblem) -> str | None:
     if len(problem.quantities) != 2 or any(
         q.unit not in ("m", "cm", "km", "", "foot", "feet", "mile") for q in problem.quantities
     ):
@@ -210,7 +210,7 @@ def solve_area(problem: Problem) -> str | None:
     return f"{first.text} * {second.text}" if problem.asked.goal == "area" else f"2 * ({first.text} + {second.text})"
 
 
-def solve_average(problem: Problem) -> str | None:
+def solve_average(problem: WordProblem) -> str | None:
     if problem.asked.unit in ("speed",) or re.search(r"speed|速度", problem.asked.clause):
         return solve_speed(problem)
     units = {quantity.unit for quantity in problem.quantities}
@@ -224,7 +224,7 @@ def solve_average(problem: Problem) -> str | None:
     return f"avg({', '.join(quantity.text for quantity in problem.quantities)})"
 
 
-def solve_speed(problem: Problem) -> str | None:
+def solve_speed(problem: WordProblem) -> str | None:
     distances = [quantity for quantity in problem.quantities if quantity.unit in DISTANCES and not quantity.per]
     # A speed by the minute is not what people ask for.
     times = [quantity for quantity in problem.quantities if quantity.unit == "hour" and not quantity.per]
@@ -233,7 +233,7 @@ def solve_speed(problem: Problem) -> str | None:
     return f"{distances[0].text} / {times[0].text}"
 
 
-def solve_left(problem: Problem) -> str | None:
+def solve_left(problem: WordProblem) -> str | None:
     """Return what is left of an amount: the first quantity without the others."""
     first, *others = problem.quantities
     if not others or any(quantity.per or quantity.unit in (PERCENT, FACTOR) for quantity in problem.quantities):
@@ -259,7 +259,7 @@ def is_lost(quantity: Quantity) -> bool:
     return bool(_LOSS.search(quantity.before) or (is_last and _LOSS.search(quantity.after)))
 
 
-def solve_tip(problem: Problem) -> str | None:
+def solve_tip(problem: WordProblem) -> str | None:
     amount = split_percents(problem)
     if amount is None:
         return None
@@ -268,7 +268,7 @@ def solve_tip(problem: Problem) -> str | None:
     return f"{percents[0].text}% of {base}" if len(percents) == 1 and percents[0].unit == PERCENT and base else None
 
 
-def solve_change(problem: Problem) -> str | None:
+def solve_change(problem: WordProblem) -> str | None:
     """Return the change: what was paid without what everything costs."""
     plain = [q for q in problem.quantities if not q.per and q.unit in (MONEY, "")]
     paid = [q for q in plain if _PAID.search(q.before) or _NOTE.match(q.after)]
@@ -283,13 +283,13 @@ def solve_change(problem: Problem) -> str | None:
     return f"{paid[0].text} - {cost}" if re.fullmatch(r"[\d.]+(?: \* [\d.]+)*", cost) else f"{paid[0].text} - ({cost})"
 
 
-def split_percents(problem: Problem) -> tuple[list[Quantity], list[Quantity]] | None:
+def split_percents(problem: WordProblem) -> tuple[list[Quantity], list[Quantity]] | None:
     percents = [quantity for quantity in problem.quantities if quantity.unit in (PERCENT, FACTOR)]
     rest = [quantity for quantity in problem.quantities if quantity not in percents]
     return (percents, rest) if rest else None
 
 
-def solve_amount(problem: Problem) -> str | None:
+def solve_amount(problem: WordProblem) -> str | None:
     """Return the expression for an amount: a price, a number of things, a time or a distance."""
     if len(problem.quantities) == 1:
         return solve_single(problem.quantities[0], problem.asked)
@@ -310,7 +310,7 @@ def solve_single(quantity: Quantity, asked: Asked) -> str | None:
     return f"{quantity.text} * {factor}" if factor and fits else None
 
 
-def solve_split(problem: Problem) -> str | None:
+def solve_split(problem: WordProblem) -> str | None:
     """Return the part of each person."""
     counts = [
         q for q in problem.quantities if not q.per and q.unit not in (MONEY, PERCENT, FACTOR) and is_share(q, problem)
@@ -330,7 +330,7 @@ def solve_split(problem: Problem) -> str | None:
     )
 
 
-def is_share(quantity: Quantity, problem: Problem) -> bool:
+def is_share(quantity: Quantity, problem: WordProblem) -> bool:
     """Whether a count is that of those who share."""
     if re.search(r"\b(?:between|among|amongst|by|into)\s*$|分(?:给|成)$", quantity.before):
         return True
@@ -342,7 +342,7 @@ def is_share(quantity: Quantity, problem: Problem) -> bool:
     )
 
 
-def compute_price(problem: Problem) -> str | None:
+def compute_price(problem: WordProblem) -> str | None:
     """Return the expression of the amounts with their percentages."""
     parts = split_percents(problem)
     if parts is None:
@@ -367,7 +367,7 @@ def compute_price(problem: Problem) -> str | None:
     return base if len(percents) <= 1 else None
 
 
-def combine_amounts(quantities: Sequence[Quantity], problem: Problem) -> str | None:
+def combine_amounts(quantities: Sequence[Quantity], problem: WordProblem) -> str | None:
     """Return the expression of all quantities together: one amount, a product by units, a sum of products or a sum."""
     if len(quantities) == 1:
         return (
@@ -484,7 +484,7 @@ def is_asked_per(unit: str, asked: Asked) -> bool:
     return bool(re.search(rf"\b(?:per|each|every|a) {re.escape(unit)}\b|每个?{re.escape(unit)}", asked.clause))
 
 
-def add_products(quantities: Sequence[Quantity], problem: Problem) -> str | None:
+def add_products(quantities: Sequence[Quantity], problem: WordProblem) -> str | None:
     """Return the sum of prices times amounts: `2 coffees at 3.50 and 1 cake at 4.20`."""
     products: list[str] = []
     waiting: list[Quantity] = []
@@ -503,7 +503,7 @@ def add_products(quantities: Sequence[Quantity], problem: Problem) -> str | None
     return " + ".join(products) if not waiting and len(products) > 1 and problem.asked.unit == MONEY else None
 
 
-def add_amounts(quantities: Sequence[Quantity], problem: Problem) -> str | None:
+def add_amounts(quantities: Sequence[Quantity], problem: WordProblem) -> str | None:
     """Return the sum of amounts of one kind."""
     asked = problem.asked
     if any(quantity.per for quantity in quantities):
@@ -530,7 +530,7 @@ def add_amounts(quantities: Sequence[Quantity], problem: Problem) -> str | None:
     return None
 
 
-_RULES: dict[str, Callable[[Problem], str | None]] = {
+_RULES: dict[str, Callable[[WordProblem], str | None]] = {
     "profit": solve_profit,
     "percent": solve_percent,
     "age": solve_age,
