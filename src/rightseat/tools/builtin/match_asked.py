@@ -12,7 +12,7 @@ from rightseat.tools.builtin.match_quantities import MEASURES, MONEY, UNITS, pre
 _MONEY_WORDS = re.compile(
     r"[$€£¥￥]|\b(?:costs?|prices?|pay|pays|paid|spend|spent|bill|rent|salary|earns?|wage|dollars?|euros?|bucks|money|"
     r"total|discount|tip|note|cashier|fee|bought|buy|saved?|plan|for sale)\b|[元块]|钱|价|费|工资|月薪|时薪|房租|"
-    r"消费|花|付"
+    r"消费|花|付|存"
 )
 _ASKS = re.compile(
     r"\b(?:how (?:much|many|far|long|old|fast|big)|whats?|what's|total|final price|new price|altogether|each|"

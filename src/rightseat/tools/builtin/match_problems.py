@@ -36,7 +36,8 @@ MAX_FACTORS = 4
 _LOSS = re.compile(
     r"\b(?:gives?|gave|given|away|lost|loses?|ate|eats?|eaten|spent|spends?|sold|sells?|used|uses|broke|took|takes|"
     r"drank|"
-    r"left the|died|removed?|threw|dropped|flew|goes|went off|taken|occupied|gone|missing|broken|used up)\b|吃|飞走|"
+    r"left the|died|removed?|threw|dropped|flew|goes|went off|taken|read|finished|occupied|gone|missing|broken|"
+    r"used up)\b|吃|飞走|"
     r"花|送|丢|用|卖|走|借出|拿走|给了(?!我)|掉|下[去车]|离开|死|坏"
 )
 _GAIN = re.compile(
@@ -411,8 +412,8 @@ def name_units(quantities: Sequence[Quantity], asked: Asked) -> list[Quantity]:
             # `i order 4`
             is_order = re.search(r"\b(?:order|buy|bought|want|need|take|get|for)\s*$|[买要点订]了?$", quantity.before)
             quantity = set_unit(quantity, rates[0].per if is_order else "")
-        elif quantity.unit == "person" and len(rates) == 1 and rates[0].per == "张":
-            quantity = set_unit(quantity, "张")
+        elif quantity.unit == "person" and len(rates) == 1 and rates[0].per in ("张", "ticket"):
+            quantity = set_unit(quantity, rates[0].per)
         named.append(quantity)
     return named
 
@@ -485,22 +486,27 @@ def is_asked_per(unit: str, asked: Asked) -> bool:
 
 
 def add_products(quantities: Sequence[Quantity], problem: WordProblem) -> str | None:
-    """Return the sum of prices times amounts: `2 coffees at 3.50 and 1 cake at 4.20`."""
-    products: list[str] = []
-    waiting: list[Quantity] = []
+    """Return the sum of prices times amounts, and of single prices: `2 coffees at 3.50 and 1 cake at 4.20`."""
+    terms: list[str] = []
+    waiting: Quantity | None = None
     for quantity in quantities:
-        waiting.append(quantity)
-        if len(waiting) < 2:
-            continue
-        pair, waiting = waiting, []
-        rates = [one for one in pair if one.per]
-        amounts = [one for one in pair if not one.per]
-        if len(rates) != 1 or len(amounts) != 1 or rates[0].unit not in (MONEY, "") or amounts[0].unit in (MONEY, ""):
+        pair = [one for one in (waiting, quantity) if one is not None]
+        rates = [one for one in pair if one.per and not one.is_optional_rate and one.unit in (MONEY, "")]
+        amounts = [one for one in pair if not one.per and one.unit not in (MONEY, "", *TIMES, *DISTANCES, "person")]
+        if len(pair) == 2 and len(rates) == 1 and len(amounts) == 1 and rates[0].per in (EACH, amounts[0].unit):
+            terms.append(f"{amounts[0].text} * {rates[0].text}")
+            waiting = None
+        elif waiting is None and quantity.unit == MONEY and (quantity.is_optional_rate or not quantity.per):
+            if _OWNED.search(quantity.before):
+                return None
+            terms.append(quantity.text)
+        elif waiting is None:
+            waiting = quantity
+        else:
             return None
-        if rates[0].per not in (EACH, amounts[0].unit) or amounts[0].unit in (*TIMES, *DISTANCES, "person"):
-            return None
-        products.append(f"{amounts[0].text} * {rates[0].text}")
-    return " + ".join(products) if not waiting and len(products) > 1 and problem.asked.unit == MONEY else None
+    is_sum = waiting is None and len(terms) > 1 and any("*" in term for term in terms)
+    asks_sum = problem.asked.unit == MONEY and (problem.asked.is_total or all("*" in term for term in terms))
+    return " + ".join(terms) if is_sum and asks_sum and not _NO_SUM.search(problem.text) else None
 
 
 def add_amounts(quantities: Sequence[Quantity], problem: WordProblem) -> str | None:

@@ -75,6 +75,33 @@ I bought a phone for 400 and sold it for 520. How much profit did I make? => 120
 一本书原价60元，现在降价20%，现价多少？ => 48
 5公斤等于多少斤 => 10
 他跑100米用了20秒 => NONE
+Need a hand: 1,350 divided by 18? => 75
+we ordered 3 pizzas for 11 euros each, what's the total => 33
+what's 20% of 65 bucks => 13
+hi, my invoice is 640 plus 19 percent tax, what do they owe me in total? => 761.6
+A taxi charges 2 dollars per km. What does a 14 km ride cost? => 28
+i run 6 km every day, how many km is that in a week? => 42
+Lisa has 52 marbles and loses 19. How many marbles does she have left? => 33
+There are 180 pages in my book and I have read 75. How many pages are left? => 105
+how much is 25 dollars an hour for 38 hours? => 950
+if i drive 420 miles in 7 hours how fast am i going? => 60
+66 plus 34 minus 12 => 88
+what's 9 squared plus 19? => 100
+Six friends split a 90 euro cab. How much does each owe? => 15
+The sofa was 800 and now it's 25% off. What's the price now? => 600
+it's 5 miles to work, how many km is that? => 8.04672
+my cousin is in Toronto, what's the time there? => 2026-11-16 05:30 EST (Monday, America/Toronto)
+西瓜2块5一斤，买了8斤，多少钱？ => 20
+一张桌子300元，四把椅子每把80元，一共多少钱？ => 620
+老师有60支铅笔，平均分给12个学生，每人几支 => 5
+我每天喝8杯水，一周喝多少杯？ => 56
+火车2小时走了500公里，速度是多少 => 250
+这顿饭300块，打9折，多少钱 => 270
+花了75块，付了100，找多少钱 => 25
+60加40再除以5 => 20
+一年存12000，五年存多少 => 60000
+爸爸35岁，妈妈比爸爸小2岁，妈妈几岁？ => 33
+悉尼现在几点啊 => 2026-11-16 21:30 AEDT (Monday, Australia/Sydney)
 """
 
 MORE_NOT_PROBLEMS = """
@@ -132,6 +159,34 @@ I have 20 dollars. Apples cost 3 dollars. How much do I pay?
 8月15日是什么节日
 这个项目3个人做了2周，预算多少？
 一瓶500毫升的水多少钱
+my landlord wants 900 plus 2 months deposit, is that legal?
+I'm 5 minutes away and the movie starts at 8
+we have 12 chairs for 15 guests
+the 3 of us are meeting 2 clients, any tips?
+give me 3 reasons to buy a 2 bedroom flat
+How many 5 letter words start with 3 vowels?
+I ate 2 eggs and 3 toasts, how many calories is that?
+my wifi is 50 mbps, how long to download 4 gb?
+Team A won 3 games, team B won 5 games. How many did team C win?
+a 6 foot man and a 5 foot woman, how tall is their child?
+The concert has 3 acts of 40 minutes and tickets cost 25 dollars. How long is it?
+I have 100 euros, 3 kids and 2 dogs. How much money does each kid get?
+it is 20 degrees in Rome and 15 in Paris, how much warmer will it be tomorrow?
+the car costs 20000 and i can pay 300 a month, how much interest is there?
+He was born in 1980 and died in 2010, how many books did he write?
+what is 3 dozen roses in french
+we drove 300 km with 20 liters, how expensive was it?
+一杯奶茶15元，第二杯半价，两杯多少钱？
+3年级2班有多少人
+身高1米75，穿多大码
+我坐了3站，又坐了5站，几点到？
+买一送一，3件多少钱
+今天25度，明天多少度
+一箱苹果30个，坏了几个？
+我排在第8，后面有5个人，一共几个人？
+两个人打3局，每局21分，谁赢了
+10平米的房间放得下2张床吗
+每公里油费0.6元，高速费50元，300公里要多少时间？
 """
 
 MORE_TABLES = {
