@@ -80,8 +80,6 @@ class WordProblem(Struct, frozen=True):
 def match_problem(text: str, *, chinese: bool) -> str | None:
     """Return the expression of a word problem; None if it is none or not understood as a whole."""
     text = text.lower()
-    if not re.search(r"\d", text) and not chinese and not re.search(r"dozen|half|[a-z]{3}", text):
-        return None
     clauses = split_clauses(text)
     if not 1 <= len(clauses) <= MAX_CLAUSES or is_blocked(" ; ".join(clauses)):
         return None

@@ -52,7 +52,8 @@ OPERATIONS = {
 }
 # Each line is one quantity: words of questions, names and units of columns.
 _FAMILIES = """
-price cost costs cheap cheaper cheapest expensive priciest bill bills fee $ € £ ¥ ￥ 价格 价钱 单价 售价 便宜 贵 多少钱
+price cost costs cheap cheaper cheapest expensive priciest dearest bill bills fee fees $ € £ ¥ ￥ \
+价格 价钱 单价 售价 便宜 贵 多少钱 费用
 sold sell sells sale sales selling 销量 销售 卖 售出 销售额
 temp temperature warm warmer warmest hot hotter hottest cold colder coldest cooler coolest °c °f ° 气温 温度 热 冷 暖
 population populous inhabitants residents people 人口 人数 多少人
