@@ -88,6 +88,9 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     proxies and platforms add. A key of this server is never forwarded."""
     mcp_allow: tuple[str, ...] = ()
     """URLs of MCP servers that a request may name itself, as CopilotKit's `mcpServers` does. All others are refused."""
+    aliases: dict[str, Annotated[str, Meta(min_length=1)]] = {}
+    """Further names that clients may send as `model`, such as `"acme-*" = "default"`: each means an assistant, a flow
+    or ASSISTANT/MODEL. Names of well-known models (`gpt-*`, `claude-*`, …) mean the default assistant without one."""
     trace_content: bool = False
     """Whether OpenTelemetry spans contain the text of messages, besides names and numbers."""
     environment: Literal["auto", "production", "development"] = "auto"

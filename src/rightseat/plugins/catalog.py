@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
+from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
@@ -29,6 +30,7 @@ log = logging.getLogger(__name__)
 # Search weights of names, tool descriptions and plugin descriptions.
 NAME_WEIGHT, DESCRIPTION_WEIGHT, PLUGIN_WEIGHT = 3.0, 1.0, 0.5
 FIND_TOOLS = "find_tools"
+MAX_SHOWN_ERRORS, MAX_SHOWN_NAMES = 3, 20
 YAML_MEDIA_TYPE = "application/yaml"
 FileStamps = tuple[tuple[str, int, int], ...]
 
@@ -133,6 +135,26 @@ class PluginCatalog:
         near = closest_match(name, (*self.loaded, *self.aliases))
         hint = f"Did you mean {near!r}?" if near else f"Those that exist: {', '.join(list(self.loaded)[:20])}."
         raise CallerError(f"plugins: there is no plugin {name[:64]!r}. {hint}", param="plugins")
+
+    def explain_missing_flow(self, name: str) -> str | None:
+        """Say why there is no flow PLUGIN.FLOW: the plugin's own errors, or the flows that it has. None where no
+        plugin has the name before the dot."""
+        plugin_id = next((id for id in (*self.loaded, *self.aliases) if name.startswith(f"{id}.")), None)
+        if plugin_id is None:
+            return None
+        flow = name[len(plugin_id) + 1 :]
+        plugin = self.loaded[self.resolve_plugin_id(plugin_id)].plugin
+        errors = [problem for problem in plugin.problems if problem.gravity == "error"]
+        own = [problem for problem in errors if Path(problem.file).stem == flow]
+        if own or not plugin.workflows:
+            owner = f"The flow {flow[:64]!r} of the plugin {plugin.id!r}" if own else f"The plugin {plugin.id!r}"
+            if shown := " ".join(map(str, (own or errors)[:MAX_SHOWN_ERRORS])):
+                return f"{owner} has errors: {shown}"
+        names = [flow.name for flow in plugin.workflows]
+        sentence = f"The plugin {plugin.id!r} has no flow {flow[:64]!r}."
+        if near := closest_match(flow, names):
+            return f"{sentence} Did you mean {f'{plugin.id}.{near}'!r}?"
+        return f"{sentence} It has: {', '.join(names[:MAX_SHOWN_NAMES])}." if names else f"{sentence} It has none."
 
     @property
     def tools(self) -> dict[str, Tool]:

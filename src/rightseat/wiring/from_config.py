@@ -152,11 +152,11 @@ def _plain_assistant(name: str, model: str, models: ModelRegistry) -> Assistant:
 
 
 def make_aliases(config: Config, choice: ModelChoice) -> dict[str, str]:
-    """Map specs and vendor names of models to assistants."""
+    """Map specs and vendor names of models to assistants; [server.aliases] go before them."""
     specs = {choice.model: DEFAULT_ASSISTANT} if choice.model not in config.models else {}
     specs |= {settings.spec: name for name, settings in reversed(config.models.items())}
     names = {split_spec(spec)[1]: name for spec, name in specs.items() if split_spec(spec)[1]}
-    return {**names, **specs}
+    return {**names, **specs, **config.server.aliases}
 
 
 def _assistants_from_tables(config: Config, choice: ModelChoice, models: ModelRegistry) -> dict[str, Assistant]:

@@ -26,6 +26,13 @@ from rightseat.middleware.tracing import TracedModel, Tracing, trace_tool
 from rightseat.runtime.answer import Answer, AnswerValues, make_answer, make_turn
 from rightseat.runtime.incidents import Environment
 from rightseat.runtime.metrics import Metrics
+from rightseat.runtime.model_names import (
+    describe_unknown_name,
+    find_alias,
+    find_near_name,
+    is_qualified_name,
+    is_vendor_name,
+)
 from rightseat.runtime.responders import ResponderRegistry, add_handoff_tools
 from rightseat.runtime.runs import DEFAULT_ASSISTANT, RunSupervisor, RuntimeLimits
 from rightseat.runtime.threads import ThreadRuns
@@ -255,22 +262,58 @@ class Runtime:
         return self.responders[name]
 
     def resolve_responder(self, name: str | None) -> str | None:
-        """Return the responder that a client means by a model's name. A server with one model accepts any."""
+        """Return the responder that a client means by a model's name; raise NotFound for a name that means nothing.
+
+        Aliases come first, then names of well-known models, which mean the default assistant. A server with nothing
+        to choose takes any plain name.
+        """
         if not name or name == DEFAULT_ASSISTANT or name in self.responders:
             return name or None
-        if name in self.aliases:
-            return self.aliases[name]
+        target = find_alias(name, self.aliases)
+        if target is not None:
+            if target == DEFAULT_ASSISTANT or target in self.responders:
+                return target
+            if self.resolve_model(target):
+                return target.partition("/")[0]
+            why = self._explain_qualified_name(target) or describe_unknown_name(target, self.list_names())
+            raise NotFound(f"The alias {name[:64]!r} means {target[:64]!r}. {why}", param="model")
         if self.resolve_model(name):
             return name.partition("/")[0]
-        models = {id(assistant.model) for assistant in self.assistants.values()}
-        if len(models) <= 1 and self.agents.keys() <= self.assistants.keys() and not self.agent_sources:
+        why = self._explain_qualified_name(name)
+        if why is None and self._means_default(name):
             return None
-        known = ", ".join(self.responders)
-        raise NotFound(f"There is no model {name[:64]!r}. Those that exist: {known}", param="model")
+        raise NotFound(why or describe_unknown_name(name, self.list_names()), param="model")
+
+    def _explain_qualified_name(self, name: str) -> str | None:
+        """Say why PLUGIN.FLOW or ASSISTANT/MODEL is unknown where its first part is known."""
+        if self.plugins is not None and (why := self.plugins.explain_missing_flow(name)):
+            return why
+        assistant, slash, model = name.partition("/")
+        if not slash or assistant not in self.responders:
+            return None
+        if models := self.list_models(assistant):
+            return f"{assistant} may not use the model {model[:64]!r}. Choose one of: {', '.join(models)}."
+        return f"{assistant!r} lets nobody choose a model. Send {assistant!r}."
+
+    def _means_default(self, name: str) -> bool:
+        """Whether an unknown name means the default assistant: a well-known model's, or any where nothing is chosen."""
+        models = {id(assistant.model) for assistant in self.assistants.values()}
+        others = [other for other in self.list_names() if other != DEFAULT_ASSISTANT]
+        is_single = len(models) <= 1 and self.agents.keys() <= self.assistants.keys() and not self.agent_sources
+        if is_vendor_name(name):
+            return is_single or find_near_name(name, (*self.list_names(), *self.aliases)) is None
+        is_misspelled = find_near_name(name, self.list_names()) is not None
+        return is_single and len(others) <= 1 and not is_qualified_name(name) and not is_misspelled
+
+    def list_names(self) -> list[str]:
+        """List all names that clients may send: responders, flows too that doors do not list, and ASSISTANT/MODEL."""
+        flows = (name for name in self.flows if name != DIRECT_CALLS)
+        selectable = (f"{name}/{model}" for name in self.responders for model in self.list_models(name))
+        return list(dict.fromkeys((*self.responders, *flows, *selectable)))
 
     def resolve_model(self, name: str | None) -> str | None:
-        assistant, _, model = (name or "").partition("/")
-        return model if assistant and model and self.list_models(assistant) else None
+        assistant, _, model = (find_alias(name or "", self.aliases) or name or "").partition("/")
+        return model if assistant and model in self.list_models(assistant) else None
 
     def list_models(self, name: str | None) -> tuple[str, ...]:
         assistant = self.get_assistant(name)

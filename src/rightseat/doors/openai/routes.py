@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from rightseat.doors.openai.read import OpenAIRequest, read_chat, read_completion, read_embedding
 from rightseat.doors.openai.wire import ChatRequest, CompletionRequest, EmbeddingRequest
 from rightseat.doors.openai.write import encode, make_error_response, refuse, reply_completion, stream_completion
-from rightseat.errors import NotConfigured, NotFound, RightseatError
+from rightseat.errors import NotConfigured, RightseatError
 from rightseat.http.endpoint import (
     Door,
     Host,
@@ -149,9 +149,7 @@ def list_models(request: Request, host: Host) -> Reply:
 
 def get_model(request: Request, host: Host) -> Reply:
     name = request.params["model"]
-    if name not in host.responders and name not in list_model_names(host):
-        known = ", ".join(list_model_names(host))
-        raise NotFound(f"There is no model {name[:64]!r}. Those that exist: {known}", param="model")
+    host.resolve_responder(name)
     return make_reply(200, encode(format_model(name)))
 
 

@@ -60,8 +60,8 @@ async def test_openai(model: str | None, answer: str) -> None:
 @pytest.mark.parametrize(
     ("model", "status", "message"),
     [
-        ("default/gpt-9", 400, "default may not use the model 'gpt-9'. Choose one of: fast, big."),
-        ("plain/big", 404, "There is no model 'plain/big'. Those that exist: default, big, plain"),
+        ("default/gpt-9", 404, "default may not use the model 'gpt-9'. Choose one of: fast, big."),
+        ("plain/big", 404, "'plain' lets nobody choose a model. Send 'plain'."),
     ],
 )
 async def test_openai_refuses_another(model: str, status: int, message: str) -> None:
