@@ -22,7 +22,7 @@ from rightseat.plugins.catalog import FileStamps, LoadedPlugin, PluginCatalog
 from rightseat.plugins.flows.responder import FlowRegistry, PluginFlows
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
-from rightseat.plugins.load import find_plugin_folders, is_plugin_folder, read_plugin, reject_outside_link
+from rightseat.plugins.load import FLOWS, find_plugin_folders, is_plugin_folder, read_plugin, reject_outside_link
 from rightseat.plugins.plugin import Plugin, Problem, make_tool_name
 from rightseat.plugins.python.tools import PythonPolicy, make_script_tools
 from rightseat.plugins.search import Embed
@@ -190,7 +190,7 @@ def _file_stamp(path: Path) -> tuple[int, int]:
 
 def watched_paths(plugin: Plugin) -> tuple[Path, ...]:
     """Return the plugin's files and folders; a new file changes its folder's time."""
-    homes = (plugin.folder, plugin.folder / "lib", plugin.folder / "flows")
+    homes = (plugin.folder, plugin.folder / "lib", plugin.folder / FLOWS)
     return tuple(dict.fromkeys((*homes, *(file.parent for file in plugin.files), *plugin.files)))
 
 
@@ -214,7 +214,10 @@ def has_changed(catalog: PluginCatalog | None) -> bool:
 
 
 def _log_problems(plugin: Plugin, more: list[Problem]) -> None:
-    """Log the first errors of a plugin and the command that shows the rest."""
+    """Log the warnings of a plugin's flows, its first errors, and the command that shows the rest."""
+    remarks = [one for one in plugin.problems if one.gravity == "warning" and one.file.startswith(f"{FLOWS}/")]
+    for problem in remarks[:MAX_LOGGED]:
+        log.warning("Plugin %s: %s", plugin.id, problem)
     errors = [problem for problem in (*plugin.problems, *more) if problem.gravity == "error"]
     for problem in errors[:MAX_LOGGED]:
         log.error("Plugin %s: %s", plugin.id, problem)

@@ -1,6 +1,6 @@
 """Flows: workflows written in YAML that a conversation runs, pauses and resumes.
 
-load              flows/*.yaml read and checked
+load, dialect     flows/*.yaml read and checked, and what EulerCopilot 0.9.3 writes otherwise
 step_context, steps/   what a step receives and returns, and the step kinds
 paths, templates, conditions    data paths, `{placeholders}` and prompts, `when` and `until`
 run, checkpoint   executes the steps, and persists progress after each

@@ -11,8 +11,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.plugins.flows.step_context import FlowReferences, format_hint, make_step_problem
+from rightseat.plugins.flows.dialect import translate_params
+from rightseat.plugins.flows.step_context import FlowReferences, check_keys, format_hint, make_step_problem
 from rightseat.plugins.flows.steps import NONE, get_kind, list_kinds
+from rightseat.plugins.flows.templates import check_templates
 from rightseat.plugins.plugin import (
     END,
     START,
@@ -26,7 +28,6 @@ from rightseat.plugins.plugin import (
     Step,
 )
 from rightseat.plugins.plugin_file import PluginDocument, UnreadableFile, read_document
-from rightseat.types.text import closest_match
 
 MAX_NAME_LENGTH = 200
 MAX_RETRIES = 10
@@ -45,6 +46,7 @@ STEP_KEYS = (
     "repeatable",
     "description",
 )
+NEXT_FLOW_KEYS = ("flow", "flow_id", "id", "name", "plugin", "plugin_id", "question")
 FLOW_KEYS = ("name", "id", "description", "on_error", "steps", "next_flow", "max_steps", "timeout")
 MAX_FILE_STEPS = 200
 MAX_STEPS_LIMIT = 10_000
@@ -66,7 +68,7 @@ def parse_step(value: Any, name: str) -> Step:
     return Step(
         name=name,
         kind=kind,
-        params=params or {},
+        params=translate_params(kind, params or {}),
         next=read_text(value.get("next")) or None,
         on_error=parse_error_handler(value.get("on_error"), f"{name}.on_error"),
         retry=None if (retry := parse_limit(value, "retry", MAX_RETRIES)) is None else int(retry),
@@ -102,6 +104,14 @@ def parse_nested_steps(value: Any, name: str, parent: Flow, default_name: str = 
         step = parse_step(step_value, step_name)
         steps[step_name] = step if step.next else replace(step, next=following)
     return replace(parent, name=f"{parent.name}/{name}", steps=steps, on_error=None, next_flow=())
+
+
+def check_nested_keys(value: Any) -> Iterator[tuple[str, str]]:
+    """Yield (key, fix) for each unknown key of nested steps and of their on_error."""
+    for step_value in value if isinstance(value, list) else [value]:
+        for inner in (step_value, step_value.get("on_error") if isinstance(step_value, Mapping) else None):
+            if isinstance(inner, Mapping):
+                yield from check_keys(inner, STEP_KEYS)
 
 
 def read_text(value: Any) -> str:
@@ -223,6 +233,7 @@ class FlowFileReader:
                     plugin = read_text(entry.get("plugin") or entry.get("plugin_id"))
                     target = parse_flow_reference(name.strip())
                     question = read_text(entry.get("question"))
+                    self.check_unknown_keys(entry, NEXT_FLOW_KEYS, place)
                     yield replace(target, plugin=plugin or target.plugin, question=question, line=line)
                 case _:
                     self.add_problem(("next_flow", number), "It names no flow.", "Write a flow's name.", "warning")
@@ -236,11 +247,8 @@ class FlowFileReader:
         return default if number is None else number
 
     def check_unknown_keys(self, value: Mapping[str, Any], known: Sequence[str], place: KeyPath) -> None:
-        for key in value:
-            if key not in known:
-                near = closest_match(str(key), known)
-                fix = f"Did you mean {near!r}?" if near else "Delete it."
-                self.add_problem((*place, str(key)), "Nothing reads this.", fix, "warning")
+        for key, fix in check_keys(value, known):
+            self.add_problem((*place, key), "Nothing reads this.", fix, "warning")
 
 
 def make_placeholder_step(value: Any, name: str) -> Step:
@@ -308,6 +316,7 @@ def check_steps(flow: Flow, known: FlowReferences, scope: Flow | None = None) ->
     """Check each step and on_error handler. `scope` holds all steps that they may name."""
     for step in (*flow.steps.values(), *iter_error_handlers(flow)):
         kinds = (*list_kinds(), *known.scripts)
+        yield from check_templates(scope or flow, step)
         if step.kind in kinds:
             yield from get_kind(step.kind).check(step, scope or flow, known)
         else:

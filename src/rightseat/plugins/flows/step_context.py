@@ -52,12 +52,23 @@ def make_step_problem(flow: Flow, step: Step, key: str, what: str, fix: str, gra
     return Problem(flow.file, place, what, fix, step.line, gravity)
 
 
-def check_param_names(flow: Flow, step: Step, kind: str, names: Sequence[str]) -> Iterator[Problem]:
-    """Warn of params that the step's kind does not have. `kind` begins the sentence: "An api step"."""
+def check_param_names(
+    flow: Flow, step: Step, kind: str, names: Sequence[str], gravity: Gravity = "warning"
+) -> Iterator[Problem]:
+    """Report params that the step's kind does not have. `kind` begins the sentence: "An api step"."""
+    passed = "" if gravity == "error" else "; it is passed over"
     for name in step.params:
         if name not in names:
-            what = f"{kind} has no {name!r}; it is passed over."
-            yield make_step_problem(flow, step, f"params.{name}", what, f"It has {', '.join(names)}.", "warning")
+            what = f"{kind} has no {name!r}{passed}."
+            yield make_step_problem(flow, step, f"params.{name}", what, f"It has {', '.join(names)}.", gravity)
+
+
+def check_keys(value: Mapping[str, Any], known: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield (key, fix) for each unknown key."""
+    for key in value:
+        if key not in known:
+            near = closest_match(str(key), known)
+            yield str(key), f"Did you mean {near!r}?" if near else "Delete it."
 
 
 def format_hint(name: str, known: Iterable[str]) -> str:

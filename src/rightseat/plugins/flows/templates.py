@@ -19,9 +19,18 @@ from rightseat.engine.history import MESSAGE_TOKENS
 from rightseat.engine.structured import SCHEMA_INSTRUCTION
 from rightseat.errors import ContextTooLong
 from rightseat.plugins.charts.chart import describe_chart, describe_charts, is_chart_option
-from rightseat.plugins.flows.paths import decode_json_text, parse_path, resolve_path
+from rightseat.plugins.flows.dialect import (
+    BLOCK_FIX,
+    DIALECT_NAMES,
+    LAST,
+    OUTPUT_KEYS,
+    InvalidTemplate,
+    iter_texts,
+    select_blocks,
+)
+from rightseat.plugins.flows.paths import PathNotFound, decode_json_text, parse_path, resolve_path
 from rightseat.plugins.flows.step_context import StepContext, StepOutput, make_step_problem
-from rightseat.plugins.plugin import END, Flow, Problem, Step
+from rightseat.plugins.plugin import END, Flow, Gravity, Problem, Step
 from rightseat.types.language import LANGUAGES
 from rightseat.types.text import estimate_tokens
 from rightseat.types.turn import Turn
@@ -33,12 +42,28 @@ VariableLookup = Callable[[str], Any]
 _PLACEHOLDER = re.compile(r"\{\{\s*([^{}\n]{1,200}?)\s*\}\}|\{([^{}\n]{1,200})\}")
 
 
+# In doubled braces: an expression of Jinja.
+_EXPRESSION = re.compile(r"\{\{([^{}\n]{1,200})\}\}")
+_WORD = re.compile(r"[^\W\d][\w-]*")
+_PATH = re.compile(r"[^|()+*/%<>=!~,]*")
+NESTED_PARAMS = ("steps", "branches")
+"""Params with steps, which are checked as steps."""
+
+
 class UnknownVariable(LookupError):
     """No variable has this name: the braces are text."""
 
 
 def split_template(text: str, find: VariableLookup) -> list[str | tuple[str, Any]]:
-    """Split the template into literal text and (name, value) pairs."""
+    """Split the template into literal text and (name, value) pairs, without the `{% if %}` blocks that do not hold."""
+
+    def holds(path: str) -> bool:
+        try:
+            return bool(find(path))
+        except (UnknownVariable, PathNotFound):
+            return False
+
+    text = select_blocks(text, holds)
     parts: list[str | tuple[str, Any]] = []
     place = 0
     for hole in _PLACEHOLDER.finditer(text):
@@ -115,11 +140,16 @@ class StepVariables:
         self.ctx = ctx
 
     def __call__(self, path: str) -> Any:
-        name = match_variable(path, (*BUILT_IN, *self.ctx.flow.steps, *self.ctx.outputs))
+        name = match_variable(path, (*BUILT_IN, *DIALECT_NAMES, *self.ctx.flow.steps, *self.ctx.outputs))
         if name is None:
             raise UnknownVariable(path)
-        rest = path[len(name) :]
-        return resolve_path(self.value(name), parse_path(rest), name) if rest else self.whole_value(name)
+        rest = parse_path(path[len(name) :])
+        if not rest:
+            return self.whole_value(name)
+        output = self.ctx.outputs.get(name)
+        if output is not None and rest[0] in OUTPUT_KEYS and not has_key(output.data, str(rest[0])):
+            return resolve_path(wrap_output(output), rest, name)
+        return resolve_path(self.value(name), rest, name)
 
     def whole_value(self, name: str) -> Any:
         """Return what the name alone stands for."""
@@ -140,9 +170,33 @@ class StepVariables:
                 return ctx.flow.description
             case "steps":
                 return {name: output.data for name, output in iter_finished_steps(ctx)}
+            case _ if name in DIALECT_NAMES and name not in ctx.flow.steps and name not in ctx.outputs:
+                return self.get_dialect_value(name)
             case _:
                 # A step that was skipped by a choice has no output.
                 return ctx.outputs[name].data if name in ctx.outputs else None
+
+    def get_dialect_value(self, name: str) -> Any:
+        """Return `last`, the output before or the error, or `storage`, all outputs."""
+        ctx = self.ctx
+        if name == LAST:
+            message = "" if ctx.failure or ctx.previous is None else ctx.previous.message
+            return wrap_output(StepOutput(get_input_data(ctx), message))
+        is_step = ctx.flow.steps.keys() | ctx.outputs.keys() - {"item", "round"}
+        return [wrap_output(output) for key, output in ctx.outputs.items() if key in is_step and output.jump is None]
+
+
+def wrap_output(output: StepOutput) -> dict[str, Any]:
+    """Return an output as the 0.9.3 dialect has it. The message of a text is the text."""
+    message = output.data if isinstance(output.data, str) else output.message
+    return {"output": output.data, "message": message}
+
+
+def has_key(data: Any, key: str) -> bool:
+    """Whether an object, or each object of a list, has the key."""
+    data = decode_json_text(data)
+    items = data if isinstance(data, list) and data else [data]
+    return all(isinstance(item, dict) and key in item for item in items)
 
 
 class PromptVariables(StepVariables):
@@ -217,7 +271,43 @@ def match_variable(path: str, names: Iterable[str]) -> str | None:
 
 def is_known_variable(path: str, flow: Flow) -> bool:
     """Whether the path begins with a built-in variable or a step's name."""
-    return match_variable(path, (*BUILT_IN, *flow.steps)) is not None
+    return match_variable(path, (*BUILT_IN, *DIALECT_NAMES, *flow.steps)) is not None
+
+
+def check_templates(flow: Flow, step: Step) -> Iterator[Problem]:
+    """Report Jinja in the step's params that is not supported, and names of it that nothing has."""
+    params = {name: value for name, value in step.params.items() if name not in NESTED_PARAMS}
+    for param, value in params.items():
+        for text in iter_texts(value):
+            for what, fix, gravity in find_jinja_problems(text, flow):
+                yield make_step_problem(flow, step, f"params.{param}", what, fix, gravity)
+
+
+def find_jinja_problems(text: str, flow: Flow) -> Iterator[tuple[str, str, Gravity]]:
+    conditions: list[str] = []
+
+    def note_condition(path: str) -> bool:
+        conditions.append(path)
+        return False
+
+    try:
+        select_blocks(text, note_condition)
+    except InvalidTemplate as error:
+        yield str(error), BLOCK_FIX, "error"
+    known = f"There are: {', '.join((*BUILT_IN, LAST, *flow.steps))}."
+    for path in conditions:
+        if not is_known_variable(path, flow):
+            yield f"{{% if {path} %}} never holds: nothing is called so.", known, "warning"
+    for match in _EXPRESSION.finditer(text):
+        expression = match[1].strip()
+        word = _WORD.match(expression)
+        if word is None or (_PATH.fullmatch(expression) and is_known_variable(expression, flow)):
+            continue
+        if is_known_variable(word[0], flow):
+            what = f"{{{{ {expression} }}}} is no name or path: filters, calls and operators are not supported."
+            yield what, "Write a path such as {{ start.output.hosts[0].name }}, or use an llm or tool step.", "error"
+        else:
+            yield f"{{{{ {expression} }}}} is text: nothing is called so.", known, "warning"
 
 
 def check_placeholders(flow: Flow, step: Step, param: str, also: Sequence[str] = ()) -> Iterator[Problem]:

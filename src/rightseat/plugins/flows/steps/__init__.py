@@ -5,7 +5,7 @@ A StepKind is `run(ctx)` and optionally `check(step, flow, known)`, which yields
 run again after a crash (default: built-in kinds yes, others no). Other packages add kinds by the entry point
 group `rightseat.steps`, which names a module with these functions.
 
-calls: `api`, `tool`. dialog: `llm`, `ask`, `none`. data: `extract`, `sql`, `render`.
+calls: `api`, `tool`. dialog: `llm`, `ask`, `none`, `reformat`. data: `extract`, `sql`, `render`.
 nested: `flow`, `loop`, `parallel`. choice: `choice`.
 """
 
@@ -42,6 +42,7 @@ KINDS = {
     "loop": "nested",
     NONE: "dialog",
     "parallel": "nested",
+    "reformat": "dialog",
     "render": "data",
     "sql": "data",
     TOOL: "calls",

@@ -13,6 +13,7 @@ from rightseat.plugins.flows.step_context import (
     StepError,
     StepOutput,
     StepStream,
+    check_keys,
     check_param_names,
     format_hint,
     make_step_problem,
@@ -40,6 +41,7 @@ Data of the step before:
 Background:
 {context}
 """
+OPTION_KEYS = ("step", "description", "when")
 OPTIONS_HEADING = "The ways, each with when it is taken:"
 
 
@@ -101,7 +103,10 @@ def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
         key = f"params.choices[{number}]"
         if not isinstance(option, dict) or not isinstance(option.get("step"), str):
             yield make_step_problem(flow, step, key, "It names no step.", "Write step: NAME and a description.")
-        elif option.get("when") is not None:
+            continue
+        for name, fix in check_keys(option, OPTION_KEYS):
+            yield make_step_problem(flow, step, f"{key}.{name}", "Nothing reads this.", fix, "warning")
+        if option.get("when") is not None:
             yield from check_condition(step, flow, option["when"], f"{key}.when")
     open_options = [option for option in options if isinstance(option, dict) and option.get("when") is None]
     if len(open_options) > 1 and not all(option.get("description") for option in open_options):

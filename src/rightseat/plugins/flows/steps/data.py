@@ -60,13 +60,16 @@ from rightseat.plugins.flows.templates import (
     fill_template,
     fill_value,
     get_input_data,
+    is_known_variable,
     is_text,
+    iter_placeholders,
     prompt_budget,
 )
 from rightseat.plugins.plugin import Flow, Problem, Step
 from rightseat.types.events import Artifact, Custom
 from rightseat.types.turn import Turn
 
+SQL_PARAMS = ("database", "question", "background", "sql", "values", "title")
 CHART_PARAMS = ("kind", "x", "y", "series", "log")
 MAX_TABLE_TOKENS = 400
 CHART_PROMPT = """\
@@ -253,12 +256,17 @@ def make_sql_value(value: Any) -> Any:
 
 def check_sql(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     params = step.params
-    names = ("database", "question", "background", "sql", "values", "title")
-    yield from check_param_names(flow, step, "An sql step", names)
+    # An error: without its SQL the step would let the model write another.
+    yield from check_param_names(flow, step, "An sql step", SQL_PARAMS, "error")
     yield from check_title(step, flow)
-    if not isinstance(params.get("sql", ""), str):
-        fix = "Write one SELECT, with :names for values."
-        yield make_step_problem(flow, step, "params.sql", "It is not a text.", fix)
+    fix = "Write one SELECT, with :names for values, or leave it out: then the model writes it."
+    text = params.get("sql", "SELECT")
+    if not isinstance(text, str) or not text.strip():
+        what = "It is not a text." if not isinstance(text, str) else "It is empty."
+        yield make_step_problem(flow, step, "params.sql", what, fix)
+    elif any(is_known_variable(name, flow) for name in iter_placeholders(text)):
+        what = "SQL takes no placeholder: values are never part of its text."
+        yield make_step_problem(flow, step, "params.sql", what, "Write :name, and values: {name: '{question}'}.")
     values = params.get("values")
     if values is not None and (not isinstance(values, dict) or "sql" not in params):
         what = "Values are names and what they stand for in `sql`."

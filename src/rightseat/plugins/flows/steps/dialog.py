@@ -1,7 +1,8 @@
-"""Step kinds `llm`, `ask` and `none`: text of the model, of the user, or of a template."""
+"""Step kinds `llm`, `ask`, `none` and `reformat`: text of the model, of the user, or of a template."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,18 +32,20 @@ from rightseat.plugins.flows.templates import (
     choose_text,
     fill_template,
     fill_value,
+    get_input_data,
     is_placeholder,
     is_text,
     match_variable,
     render_prompts,
 )
 from rightseat.plugins.plugin import Flow, Problem, Step
-from rightseat.types.events import Custom
+from rightseat.types.events import Artifact, Custom
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, SamplingSettings
 from rightseat.types.schema import get_validator
 from rightseat.types.stores import IdGenerator
 from rightseat.types.streams import closing
+from rightseat.types.text import decode_or_none
 from rightseat.types.tools import Ask, Pause
 
 PROMPT_PARAMS = ("system_prompt", "user_prompt")
@@ -155,6 +158,7 @@ def list_options(options: list[Any] | str, variables: OptionVariables) -> list[A
 
 def check_ask(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     params = step.params
+    yield from check_param_names(flow, step, "An ask step", ("question", "options", "schema"))
     question = params.get("question")
     if not question or not is_text(question) or not str(question).strip():
         yield make_step_problem(flow, step, "params.question", "It asks nothing.", "Write the question.")
@@ -185,6 +189,7 @@ async def run_none(ctx: StepContext) -> StepStream:
 
 
 def check_none(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
+    yield from check_param_names(flow, step, "A none step", (SAY,))
     template = step.params.get(SAY)
     if template is None:
         return
@@ -197,8 +202,45 @@ def check_none(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Proble
         yield make_step_problem(flow, step, f"params.{SAY}", what, "Take `next` away, or `say`.", "warning")
 
 
+async def run_reformat(ctx: StepContext) -> StepStream:
+    """Fill `text`, which is the flow's answer in the last step and the output's message elsewhere, and `data`, which
+    replaces the data of the step before."""
+    find, params = StepVariables(ctx), ctx.step.params
+    has_data = params.get("data") is not None
+    data = fill_value(read_data_template(params["data"]), find) if has_data else get_input_data(ctx)
+    text = fill_template(choose_text(params.get("text"), ctx.turn), find).strip()
+    if not ctx.last or not text:
+        yield StepOutput(data, text or "The data was put into another form.")
+        return
+    if has_data:
+        yield Artifact(f"reformat-{secrets.token_hex(8)}", "table", ctx.step.name, data)
+    yield StepOutput(text, spoken=True)
+
+
+def read_data_template(template: Any) -> Any:
+    """Return the template of `data`: a mapping or list, also where the file has it as JSON text."""
+    return decode_or_none(template) if isinstance(template, str) else template
+
+
+def check_reformat(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
+    yield from check_param_names(flow, step, "A reformat step", ("text", "data"))
+    text, data = step.params.get("text"), step.params.get("data")
+    if text is None and data is None:
+        fix = "Write `text: |` with the answer, or `data:` with names and values."
+        yield make_step_problem(flow, step, "params", "It has neither `text` nor `data`.", fix)
+    if text is not None and not is_text(text):
+        yield make_step_problem(flow, step, "params.text", "It is not a text.", "Write what should be said.")
+    if data is not None and not isinstance(read_data_template(data), dict | list):
+        what = "It is no mapping and no list: jsonnet is not evaluated."
+        fix = 'Write it as YAML with placeholders, such as data: {id: "{start.id}"}.'
+        yield make_step_problem(flow, step, "params.data", what, fix)
+    yield from check_placeholders(flow, step, "text")
+    yield from check_placeholders(flow, step, "data")
+
+
 STEP_KINDS = {
     "llm": StepKind(run_llm, check_llm),
     "ask": StepKind(run_ask, check_ask),
     "none": StepKind(run_none, check_none),
+    "reformat": StepKind(run_reformat, check_reformat),
 }

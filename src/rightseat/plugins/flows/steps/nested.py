@@ -11,7 +11,7 @@ from msgspec import structs
 
 from rightseat.plugins.flows import conditions
 from rightseat.plugins.flows.checkpoint import FlowProgress, restore_progress, start_progress
-from rightseat.plugins.flows.load import check_steps, check_transitions, parse_nested_steps
+from rightseat.plugins.flows.load import check_nested_keys, check_steps, check_transitions, parse_nested_steps
 from rightseat.plugins.flows.paths import decode_json_text, describe_value
 from rightseat.plugins.flows.run import FlowFinished, FlowRun
 from rightseat.plugins.flows.step_context import (
@@ -21,6 +21,7 @@ from rightseat.plugins.flows.step_context import (
     StepError,
     StepOutput,
     StepStream,
+    check_param_names,
     format_hint,
     make_step_problem,
 )
@@ -67,6 +68,8 @@ def check_nested_steps(value: Any, name: str, step: Step, flow: Flow, known: Flo
     except ValueError as error:
         yield make_step_problem(flow, step, "params", f"{name}: {error}", "See the chapter on steps in docs/flows.md.")
         return
+    for key, fix in check_nested_keys(value):
+        yield make_step_problem(flow, step, f"params.{key}", f"{name}: Nothing reads {key!r}.", fix, "warning")
     first = next(iter(subflow.steps))
     scope = structs.replace(flow, steps={**flow.steps, **subflow.steps})
     for problem in (*check_steps(subflow, known, scope), *check_transitions(subflow, first)):
@@ -98,6 +101,7 @@ def find_flow(ctx: StepContext) -> tuple[Flow, FlowServices]:
 
 
 def check_flow_step(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
+    yield from check_param_names(flow, step, "A flow step", ("flow", "question"))
     name = step.params.get("flow")
     if not isinstance(name, str) or not name:
         yield make_step_problem(flow, step, "params.flow", "It names no flow.", format_hint("", known.flows))
@@ -195,6 +199,7 @@ class LoopRun:
 
 def check_loop(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     params = step.params
+    yield from check_param_names(flow, step, "A loop", ("over", "until", "steps", "max"))
     if not is_number_between(params.get("max", DEFAULT_ROUNDS), MAX_ROUNDS):
         yield make_step_problem(flow, step, "params.max", f"It is no number from 1 to {MAX_ROUNDS}.", "Write one.")
     if "steps" not in params:
@@ -291,6 +296,7 @@ async def stream_branch(
 
 
 def check_parallel(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
+    yield from check_param_names(flow, step, "A parallel step", ("branches", "at_once"))
     branches = step.params.get("branches")
     if not isinstance(branches, dict) or not branches:
         fix = "Write a name for each, and its call_type and params."
