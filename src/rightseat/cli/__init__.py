@@ -292,7 +292,7 @@ def plugins_new(
     create_plugin(name, where)
 
 
-flows_app = _make_group("flows", "List, run and draw the workflows of plugins.")
+flows_app = _make_group("flows", "List, check, run and draw the workflows of plugins.")
 
 
 @flows_app.command("list", add_help_option=False)
@@ -301,6 +301,22 @@ def flows_list(plugins: PluginFolders = None, config: ConfigPath = None, help: H
     from rightseat.cli.flows import list_flows
 
     list_flows(plugins or [], config)
+
+
+@flows_app.command("check", add_help_option=False)
+def flows_check(
+    name: Annotated[
+        str | None, typer.Argument(metavar="PLUGIN/FLOW", help="The flow's name. Default: all flows.")
+    ] = None,
+    plugins: PluginFolders = None,
+    config: ConfigPath = None,
+    help: Help = False,
+) -> None:
+    """Report the problems of flows, and how often and about how long each asks the model. Runs nothing.
+    Exit code 1: there is an error."""
+    from rightseat.cli.flows import check_flows
+
+    raise typer.Exit(check_flows(name, plugins or [], config))
 
 
 @flows_app.command("run", add_help_option=False)
@@ -315,7 +331,8 @@ def flows_run(
     chat_template: ChatTemplate = None,
     help: Help = False,
 ) -> None:
-    """Run a flow in the terminal and show each step. Exit code 1: the flow failed."""
+    """Run a flow in the terminal and show each step with its output. Exit code 1: the flow failed, or a question of
+    it stayed unanswered."""
     from rightseat.cli.flows import run_flow
 
     flags = _model_flags(llama_server, tool_format, chat_template, None)

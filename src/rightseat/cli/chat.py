@@ -191,6 +191,8 @@ class ChatSession:
         self.attachments: tuple[FileMessagePart, ...] = ()
         """Files for the next question."""
         self.answer_text = ""
+        self.unanswered = ""
+        """The question that nobody was there to answer."""
 
     @property
     def suggestions(self) -> tuple[str, ...]:
@@ -215,7 +217,7 @@ class ChatSession:
         message = text_message("user", question)
         self.messages.append(replace(message, parts=(*message.parts, *self.attachments)))
         self.attachments = ()
-        self.answer_text = ""
+        self.answer_text = self.unanswered = ""
         answers: tuple[InterruptAnswer, ...] = ()
         while True:
             try:
@@ -263,6 +265,7 @@ class ChatSession:
             text = self.read_line(f"{interrupt.message}{hint}")
         except (EOFError, KeyboardInterrupt):
             # Leaving is no consent.
+            self.unanswered = interrupt.message
             return InterruptAnswer(interrupt.id, status="cancelled")
         return InterruptAnswer(interrupt.id, text=text)
 

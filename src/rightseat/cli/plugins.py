@@ -14,6 +14,7 @@ from rightseat.config.secret import Secret, is_reference
 from rightseat.errors import ConfigError
 from rightseat.plugins.load import read_plugin, read_plugins, write_skeleton
 from rightseat.plugins.plugin import Gravity, Plugin, PluginAuth, Problem
+from rightseat.types.text import pluralize
 
 COLOURS: dict[Gravity, str] = {"error": typer.colors.RED, "warning": typer.colors.YELLOW, "style": typer.colors.BLUE}
 MAX_DESCRIPTION = 100
@@ -71,10 +72,6 @@ def summarize_parts(plugins: Sequence[Plugin]) -> str:
     tools = sum(len(plugin.scripts) for plugin in plugins)
     flows = sum(len(plugin.flows) for plugin in plugins)
     return f"{pluralize(operations, 'operation')}, {pluralize(tools, 'Python tool')}, {pluralize(flows, 'flow')}"
-
-
-def pluralize(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def load_plugins(directories: Sequence[Path], path: Path | None) -> list[Plugin]:

@@ -1,4 +1,4 @@
-"""Helpers for text: suggestions for misspelled names, token estimates without a tokenizer, lenient JSON."""
+"""Helpers for text: suggestions for misspelled names, plurals, token estimates without a tokenizer, lenient JSON."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     names = list(known)
     match = closest_match(word, names)
     return f"Did you mean {match!r}?" if match else f"Known: {', '.join(names)}."
+
+
+def pluralize(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def estimate_tokens(text: str) -> int:

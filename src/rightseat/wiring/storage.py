@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rightseat.config.settings import Config
+from rightseat.plugins.flows.model_times import TIMES_KEY, TIMES_OWNER, ModelTimes, decode_times
 from rightseat.runtime.threads import RunLimits, ThreadRuns
 from rightseat.types.stores import Store
 from rightseat.types.threads import Retention, ThreadStore
@@ -59,6 +60,15 @@ def open_store(config: Config, env: Mapping[str, str] | None = None) -> Store:
     if config.store.kind == SQLITE:
         return make_store(data_folder(config, env), retention=make_retention(config))
     return make_store(retention=make_retention(config)) if config.store.kind == "memory" else make_store()
+
+
+def read_model_times(config: Config, env: Mapping[str, str] | None = None) -> ModelTimes:
+    """Return the times of model calls that a server with this configuration has measured in flows."""
+    if config.store.kind != SQLITE:
+        return ModelTimes()
+    from rightseat.stores.sqlite.store import read_checkpoint
+
+    return decode_times(read_checkpoint(data_folder(config, env), TIMES_OWNER, TIMES_KEY))
 
 
 def make_thread_runs(config: Config, store: Store) -> ThreadRuns:

@@ -38,14 +38,15 @@ def test_svg_is_printed(tmp_path: Path) -> None:
 @pytest.mark.demand("flows.rightseat_flows_draw_docs")
 def test_mermaid_is_printed(tmp_path: Path) -> None:
     said = run_draw("ask", "--plugins", write_plugins(tmp_path), "--mermaid")
-    assert said.output == 'flowchart TD\n    s0(["start"])\n'
+    title = 'title: "hosts/ask: at most 1 model call; about 3 s (3 s each)"'
+    assert said.output == f'---\n{title}\n---\nflowchart TD\n    s0(["start"])\n'
 
 
 @pytest.mark.demand("flows.rightseat_flows_draw_docs")
 def test_a_file_is_written(tmp_path: Path) -> None:
     out = tmp_path / "made.svg"
     said = run_draw("hosts/tell", "--plugins", write_plugins(tmp_path), "--out", out)
-    assert said.output == f"Wrote {out}.\n"
+    assert said.output.startswith(f"Wrote {out}. hosts/tell: at most 1 model call")
     ET.fromstring(out.read_text("utf-8"))
 
 
@@ -53,7 +54,7 @@ def test_plugins_of_the_configuration(tmp_path: Path) -> None:
     write_plugins(tmp_path / "all")
     (tmp_path / "rightseat.toml").write_text('[[plugins]]\npath = "all"\n', "utf-8")
     said = run_draw("shop/tell", "--config", tmp_path / "rightseat.toml", "--mermaid")
-    assert said.output.startswith("flowchart TD")
+    assert "\nflowchart TD\n" in said.output
 
 
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:

@@ -6,4 +6,5 @@ paths, templates, conditions    data paths, `{placeholders}` and prompts, `when`
 run, checkpoint   executes the steps, and persists progress after each
 responder         a flow as a tool and as a Responder, and all flows of all plugins
 diagram           a flow as Mermaid text and as SVG
+estimate, model_times   how often a flow asks the model, and how long its model calls took
 """

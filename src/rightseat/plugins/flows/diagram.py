@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 from msgspec import Struct
@@ -132,10 +132,12 @@ def shorten(text: str, most: int = MAX_LABEL_LENGTH) -> str:
 _MERMAID_SHAPES = {"step": ('["', '"]'), "choice": ('{"', '"}'), "end": ('(["', '"])'), "error": ('[["', '"]]')}
 
 
-def render_mermaid(flow: Flow) -> str:
+def render_mermaid(flow: Flow, caption: str = "") -> str:
+    """Return Mermaid's text; the caption is its title."""
     diagram = build_diagram(flow)
     ids = {one.name: f"s{number}" for number, one in enumerate(diagram.nodes)}
-    lines = ["flowchart TD"]
+    title = encode_json(f"{flow.id}: {caption}")
+    lines = [*(["---", f"title: {title}", "---"] if caption else []), "flowchart TD"]
     for one in diagram.nodes:
         before, after = _MERMAID_SHAPES[one.shape]
         text = escape_mermaid(one.title) + (f"<br/>{escape_mermaid(one.detail)}" if one.detail else "")
@@ -351,10 +353,13 @@ MAX_EDGE_LABEL = 36
 LABEL_POSITIONS = (0.5, 0.75, 0.3)
 
 
-def render_flow_svg(flow: Flow) -> str:
+def render_flow_svg(flow: Flow, caption: str = "") -> str:
+    """Return the picture, with the caption below it."""
     diagram = build_diagram(flow)
     layout = compute_layout(diagram)
-    width, height = round(layout.width), round(layout.height)
+    lines = wrap_text(caption) if caption else []
+    width = round(max([layout.width, *(measure_text(line) + 2 * MARGIN for line in lines)]))
+    height = round(layout.height + LINE_HEIGHT * len(lines))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" role="img">',
@@ -363,6 +368,10 @@ def render_flow_svg(flow: Flow) -> str:
         *(render_edge(edge, number, layout) for number, edge in enumerate(layout.edges)),
         *(render_node(node) for node in layout.nodes),
         *(render_label(edge, layout) for edge in layout.edges if edge.edge.label),
+        *(
+            f'<text class="label" x="{width / 2:g}" y="{top:g}">{escape_text(line)}</text>'
+            for top, line in zip(count(layout.height, LINE_HEIGHT), lines, strict=False)
+        ),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"

@@ -20,6 +20,7 @@ from rightseat.engine.structured import generate_structured
 from rightseat.engine.tool_calls import ToolCallBatch
 from rightseat.errors import ContinuationGone, FlowFailed, FlowStopped, NotConfigured, RightseatError
 from rightseat.plugins.flows.checkpoint import FlowCheckpoint, FlowProgress
+from rightseat.plugins.flows.model_times import MeasuredCalls, TimedModel, save_measured
 from rightseat.plugins.flows.run import FlowFinished, FlowRun, StepFailure, UsageTrackingModel, stream_attempt
 from rightseat.plugins.flows.step_context import FlowServices, StepContext, StepOutput
 from rightseat.plugins.flows.templates import ANSWER_STEP, describe_data
@@ -28,6 +29,7 @@ from rightseat.plugins.plugin import Flow, NextFlow, Operation, Plugin, make_too
 from rightseat.tools.delegate import REQUEST_SCHEMA
 from rightseat.types.events import (
     CallResult,
+    Custom,
     Event,
     RunFinished,
     Suggestions,
@@ -40,7 +42,7 @@ from rightseat.types.events import (
 from rightseat.types.language import Language
 from rightseat.types.messages import Message, ToolCall
 from rightseat.types.sentences import get_sentence
-from rightseat.types.stores import Continuation, IdGenerator, Store
+from rightseat.types.stores import CheckpointStore, Continuation, IdGenerator, Store
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.types.turn import Turn, check_agent_depth
@@ -137,6 +139,24 @@ class FlowTool:
         self, progress: FlowProgress, checkpoint: FlowCheckpoint, ctx: ToolContext
     ) -> AsyncIterator[Event | Result | Pause]:
         services = self.get_services(self.flow, ctx.turn)
+        model = TimedModel(services.model)
+        try:
+            async with closing(self.stream_steps(progress, checkpoint, ctx, replace(services, model=model))) as items:
+                async for item in items:
+                    yield item
+        finally:
+            if model.measured.calls and isinstance(self.store, CheckpointStore):
+                await self.save_times(self.store, model.measured)
+
+    async def save_times(self, store: CheckpointStore, measured: MeasuredCalls) -> None:
+        try:
+            await save_measured(store, self.flow.id, measured)
+        except RightseatError as error:
+            log.warning("the times of %s are not kept: %s", self.flow.id, error.message)
+
+    async def stream_steps(
+        self, progress: FlowProgress, checkpoint: FlowCheckpoint, ctx: ToolContext, services: FlowServices
+    ) -> AsyncIterator[Event | Result | Pause]:
         run = FlowRun(self.flow, services, ctx.turn, progress, checkpoint.save)
         async with closing(run.stream()) as items:
             async for item in items:
@@ -215,6 +235,7 @@ def make_flow_tool(name: str, flow: Flow, get_services: GetServices, get_store: 
 
 
 CALL_NAME = "flow"
+END_EVENT = "flow_end"
 
 # Ends that a person has chosen: they are reported, not raised.
 CHOSEN_ENDS = ("cancelled", "no_answer", FlowStopped.code)
@@ -262,6 +283,7 @@ class FlowResponder:
                 yield event
             return
         if result is not None and result.failed:
+            yield Custom(END_EVENT, {"flow": self.flow.id, "reason": get_end_code(result.content)})
             for event in text_events(ids.new_message_id(), describe_chosen_end(result.content, turn.get_language())):
                 yield event
         yield RunFinished("stop", flow_tool.usage)
@@ -302,6 +324,11 @@ class FlowResponder:
 
     def make_batch(self, message: Message, tool: Tool, turn: Turn, ids: IdGenerator) -> ToolCallBatch:
         return ToolCallBatch(message, {CALL_NAME: tool}, turn, ids, self.store, self.flow.timeout + GRACE_SECONDS)
+
+
+def get_end_code(content: str) -> str:
+    """Return the code of the result that ended the flow before its last step."""
+    return str(msgspec.json.decode(content)["error"]["code"])
 
 
 def describe_chosen_end(content: str, language: Language) -> str:
