@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from rightseat.plugins.catalog import FIND_TOOLS, CatalogEntry, PluginCatalog
 from rightseat.plugins.search import fuse_rankings
 from rightseat.types.events import Event
-from rightseat.types.messages import Message, TextMessagePart
+from rightseat.types.messages import Message, TextMessagePart, text_message
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.types.turn import Turn
 
@@ -62,9 +62,12 @@ class ToolSelection:
 
     def with_default_question(self, turn: Turn) -> Turn:
         blank_positions = [place for place in range(len(turn.messages)) if _is_blank_question(turn.messages, place)]
-        question = self.get_default_question(turn) if blank_positions else ""
+        is_empty = not turn.messages and not turn.answers
+        question = self.get_default_question(turn) if blank_positions or is_empty else ""
         if not question:
             return turn
+        if is_empty:
+            return replace(turn, messages=(text_message("user", question),))
         messages = list(turn.messages)
         for place in blank_positions:
             kept = (part for part in messages[place].parts if not isinstance(part, TextMessagePart))

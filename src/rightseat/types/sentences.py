@@ -92,6 +92,7 @@ SENTENCES: dict[str, dict[Language, str]] = {
         "en": "The flow ends here: it has asked three times, and none of the answers could be used.",
         "zh": "流程到此结束：已询问三次，回答都无法使用。",
     },
+    "suggested_questions": {"en": "You could ask next:", "zh": "接下来可以问："},
     "flow_stopped": {"en": "The flow {flow} was stopped at step {step}.", "zh": "流程 {flow} 已在步骤 {step} 停止。"},
     "step_denied": {
         "en": "The step {step} was not allowed, so the flow {flow} ends here.",

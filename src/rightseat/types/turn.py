@@ -64,6 +64,8 @@ class TurnClient(Struct, frozen=True, kw_only=True):
     shows_interrupts: bool = True
     shows_artifacts: bool = True
     """Whether the client displays tables, charts and files; otherwise they become text and links."""
+    shows_suggestions: bool = True
+    """Whether the client displays suggested questions; otherwise those of a flow become text."""
     is_workspace: bool = False
     """Whether the client is a workspace (OpenBB), whose own data each conversation is about."""
     returns_call_ids: bool = True

@@ -315,6 +315,13 @@ class Runtime:
         assistant, _, model = (find_alias(name or "", self.aliases) or name or "").partition("/")
         return model if assistant and model in self.list_models(assistant) else None
 
+    def fills_empty_question(self, turn: Turn) -> bool:
+        if turn.assistant in self.flows:
+            return True
+        assistant = self.get_assistant(turn.assistant)
+        toolset = assistant.toolset if assistant is not None else None
+        return toolset is not None and toolset.with_default_question(turn) != turn
+
     def list_models(self, name: str | None) -> tuple[str, ...]:
         assistant = self.get_assistant(name)
         return tuple(assistant.models) if assistant is not None else ()

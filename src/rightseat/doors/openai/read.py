@@ -27,6 +27,9 @@ from rightseat.types.schema import get_validator
 from rightseat.types.turn import Turn, TurnClient
 
 MAX_PROMPTS = 8
+NO_MESSAGES = (
+    "messages: there are none. Send at least one message, or name a flow or one plugin with a predefined_question."
+)
 
 
 class OpenAIRequest(Struct, frozen=True):
@@ -61,6 +64,7 @@ def read_chat(request: Request, host: Host) -> OpenAIRequest:
             headers=request.forwarded_headers,
             shows_interrupts=False,
             shows_artifacts=False,
+            shows_suggestions=False,
             base_url=request.base,
             session=body.session_id or body.prompt_cache_key or None,
             parent=body.parent_session_id,
@@ -68,6 +72,8 @@ def read_chat(request: Request, host: Host) -> OpenAIRequest:
         run=request.id,
         conversation=parse_id_header(request, "x-thread-id"),
     )
+    if not turn.messages and not host.fills_empty_question(turn):
+        raise CallerError(NO_MESSAGES, param="messages")
     turns = repeat_turn(turn, body.n or 1, host)
     return OpenAIRequest(turns, body.model or "default", bool(body.stream), wants_usage(body))
 
@@ -104,7 +110,11 @@ def read_completion(request: Request, host: Host) -> OpenAIRequest:
             settings=replace(parse_settings(body), extra=extra_fields),
             owner=request.owner,
             client=TurnClient(
-                headers=request.trace_headers, shows_interrupts=False, shows_artifacts=False, base_url=request.base
+                headers=request.trace_headers,
+                shows_interrupts=False,
+                shows_artifacts=False,
+                shows_suggestions=False,
+                base_url=request.base,
             ),
             run=request.id if number == 0 else f"{request.id}-{number}",
         )

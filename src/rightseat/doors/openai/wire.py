@@ -108,7 +108,8 @@ ResponseFormat = TextFormat | JsonObjectFormat | JsonSchemaFormat
 
 
 class ChatRequest(Struct, kw_only=True):
-    messages: Annotated[list[ChatMessage], Meta(min_length=1)]
+    messages: list[ChatMessage]
+    """May be empty where a flow or plugin has a question of its own."""
     model: str | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None

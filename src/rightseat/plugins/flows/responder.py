@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
@@ -70,6 +71,14 @@ async def suggest_next_questions(flow: Flow, services: FlowServices, question: s
     texts = [target.question or next(texts_left) for target, _ in following]
     unique = dict.fromkeys(" ".join(text.split()) for text in texts if text.strip())
     return Suggestions(tuple(unique)) if unique else None
+
+
+def suggestions_as_text(suggestions: Suggestions, turn: Turn) -> list[Event]:
+    """Return the questions as text for a client that does not show them; none where the answer must fit a schema."""
+    if turn.client.shows_suggestions or turn.output_schema is not None:
+        return []
+    lines = [get_sentence("suggested_questions", turn.get_language()), *(f"- {text}" for text in suggestions.prompts)]
+    return text_events(IdGenerator().new_message_id(), "\n".join(lines))
 
 
 def find_next_flow(target: NextFlow, flow: Flow, services: FlowServices) -> Flow | None:
@@ -172,6 +181,8 @@ class FlowTool:
                         suggestions = await suggest_next_questions(self.flow, services, progress.question, answer)
                         if suggestions is not None:
                             yield suggestions
+                            for event in suggestions_as_text(suggestions, ctx.turn):
+                                yield event
                 elif self.answers_user or not isinstance(item, TEXT_EVENTS):
                     self.has_spoken = self.has_spoken or isinstance(item, TextDelta)
                     yield item
@@ -342,6 +353,12 @@ def describe_chosen_end(content: str, language: Language) -> str:
     return get_sentence(END_SENTENCES[code], language) if code in END_SENTENCES else str(message)
 
 
+def get_tool_word(flow: Flow) -> str:
+    """Return the flow's name for its tool: the file's name where only that is in ASCII, which tool names must be."""
+    stem = PurePosixPath(flow.file).stem
+    return stem if stem.isascii() and not flow.name.isascii() else flow.name
+
+
 DEFAULT_ASSISTANT = "default"
 READ_METHODS = ("GET", "HEAD", "OPTIONS")
 
@@ -373,7 +390,7 @@ class FlowRegistry:
         tools = []
         for flow in plugin_flows.plugin.workflows:
             if flow.file:
-                name = make_tool_name(flow.plugin, flow.name, taken)
+                name = make_tool_name(flow.plugin, get_tool_word(flow), taken)
                 taken.add(name)
                 tools.append(make_flow_tool(name, flow, self.get_services, lambda: self.store))
         return tuple(tools)

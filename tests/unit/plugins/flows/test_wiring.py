@@ -205,3 +205,36 @@ async def test_a_flow_runs_in_the_terminal_with_its_steps(make_runtime: RuntimeF
         assert (code, "Did you mean 'hosts/report'?" in err) == (1, True)
         code, out, _ = await run_cli(tmp_path, "flows", "list")
         assert (code, out) == (0, "hosts/report\n    Reports on the hosts.\n")
+
+
+ASKING = """
+name: report
+description: Asks which host.
+steps:
+  - {name: start, call_type: api, params: {endpoint: GET /hosts, values: {}}, next: which}
+  - {name: which, call_type: ask, params: {question: Which one?, options: [web-01, db-02]}, next: end}
+  - {name: end, call_type: none, params: {say: "Chosen: {which}"}}
+"""
+
+
+@pytest.mark.demand("flows.run_fails_unanswered")
+@pytest.mark.parametrize(
+    ("stdin", "code", "said"),
+    [
+        ("web-01\n", 0, "      → web-01\n"),
+        ("", 1, "error: Nobody answered: Which one? Give the answers on stdin"),
+        ("x\ny\n", 1, "error: Nobody answered: "),
+        ("x\ny\nz\n", 1, ""),
+    ],
+)
+@pytest.mark.io
+async def test_a_question_without_an_answer_fails_and_outputs_are_shown(
+    make_runtime: RuntimeFactory, tmp_path: Path, stdin: str, code: int, said: str
+) -> None:
+    async with serve_json_api() as api:
+        await make_runtime(api.url).close()
+        (tmp_path / "plugins" / "hosts" / "flows" / "report.yaml").write_text(ASKING, "utf-8")
+        found, out, err = await run_cli(tmp_path, "flows", "run", "hosts/report", "all", stdin=stdin)
+    assert (found, said in err) == (code, True), err
+    assert '      → {"hosts":["web-01"]}\n' in err.replace(": [", ":[")
+    assert ("Chosen: web-01" in out) == (code == 0)
