@@ -14,6 +14,8 @@ import yaml
 from rightseat.config.load import load_config
 from rightseat.plugins.flows.conditions import OPERATORS, evaluate_condition, parse_condition
 from rightseat.plugins.flows.diagram import render_flow_svg
+from rightseat.plugins.flows.estimate import FlowEstimator, describe_estimate
+from rightseat.plugins.flows.model_times import ModelTimes
 from rightseat.plugins.flows.step_context import FlowServices
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.load import read_plugin as read_plugin
@@ -34,6 +36,7 @@ PAGES = {"en": ROOT / "docs" / "flows.md", "zh": ROOT / "docs" / "flows.zh.md"}
 PLUGINS = {"en": ROOT / "docs" / "plugins.md", "zh": ROOT / "docs" / "plugins.zh.md"}
 FLOW_NAMES = [
     "compare",
+    "host_sheet",
     "offline_report",
     "open_ticket",
     "outputs",
@@ -119,8 +122,10 @@ def test_all_of_them_pass_the_strict_check(language: str, tmp_path: Path) -> Non
 
 @pytest.mark.demand("flows.rightseat_flows_draw_docs")
 def test_the_picture_is_the_flows(language: str, tmp_path: Path) -> None:
-    found = {flow.name: flow for flow in write_inventory(language, tmp_path).workflows}
-    assert (ROOT / "docs" / "flows.svg").read_text("utf-8") == render_flow_svg(found["offline_report"])
+    plugin = write_inventory(language, tmp_path)
+    [flow] = [flow for flow in plugin.workflows if flow.name == "offline_report"]
+    estimate = describe_estimate(FlowEstimator([plugin]).count_calls(flow), ModelTimes(), flow)
+    assert (ROOT / "docs" / "flows.svg").read_text("utf-8") == render_flow_svg(flow, estimate)
     assert "](flows.svg)" in PAGES[language].read_text("utf-8")
 
 
@@ -136,6 +141,23 @@ def test_the_condition_is_one(language: str) -> None:
     condition = parse_condition(yaml.safe_load(given))
     names: dict[str, Any] = {"start.length": 30, "start": [1], "question": "A Ticket? 工单"}
     assert evaluate_condition(condition, names.__getitem__)
+
+
+@pytest.mark.demand("flows.docs_flows_md_english", "flows.dialect_templates")
+async def test_host_sheet(language: str, tmp_path: Path, api: RecordingApi) -> None:
+    async with open_scene(write_inventory(language, tmp_path), "host_sheet", api) as play:
+        assert await play.send("Which?") == []
+    last = {"en": "Up for 90000 seconds.", "zh": "已运行90000秒。"}[language]
+    assert play.text == f"# web-1\n{last}"
+    assert get_model(play).prompts == []
+
+
+@pytest.mark.demand("flows.estimate_in_check_and_draw")
+def test_the_estimate_of_the_page(language: str, tmp_path: Path) -> None:
+    plugin = write_inventory(language, tmp_path)
+    [flow] = [flow for flow in plugin.workflows if flow.name == "triage"]
+    line = describe_estimate(FlowEstimator([plugin]).count_calls(flow), ModelTimes(), flow)
+    assert f"    inventory/triage: {line}\n" in PAGES[language].read_text("utf-8")
 
 
 @pytest.mark.demand("flows.docs_flows_md_english")
