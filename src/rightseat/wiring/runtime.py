@@ -269,20 +269,17 @@ class Runtime:
         """
         if not name or name == DEFAULT_ASSISTANT or name in self.responders:
             return name or None
-        target = find_alias(name, self.aliases)
-        if target is not None:
-            if target == DEFAULT_ASSISTANT or target in self.responders:
-                return target
-            if self.resolve_model(target):
-                return target.partition("/")[0]
-            why = self._explain_qualified_name(target) or describe_unknown_name(target, self.list_names())
-            raise NotFound(f"The alias {name[:64]!r} means {target[:64]!r}. {why}", param="model")
-        if self.resolve_model(name):
-            return name.partition("/")[0]
-        why = self._explain_qualified_name(name)
-        if why is None and self._means_default(name):
+        target = find_alias(name, self.aliases) or name
+        if target == DEFAULT_ASSISTANT or target in self.responders:
+            return target
+        if self.resolve_model(target):
+            return target.partition("/")[0]
+        why = self._explain_qualified_name(target)
+        if target == name and why is None and self._means_default(name):
             return None
-        raise NotFound(why or describe_unknown_name(name, self.list_names()), param="model")
+        alias = f"The alias {name[:64]!r} means {target[:64]!r}. " if target != name else ""
+        why = why or describe_unknown_name(target, self.list_names(), list(self.responders))
+        raise NotFound(f"{alias}{why}", param="model")
 
     def _explain_qualified_name(self, name: str) -> str | None:
         """Say why PLUGIN.FLOW or ASSISTANT/MODEL is unknown where its first part is known."""

@@ -357,7 +357,7 @@ def render_flow_svg(flow: Flow, caption: str = "") -> str:
     """Return the picture, with the caption below it."""
     diagram = build_diagram(flow)
     layout = compute_layout(diagram)
-    lines = wrap_text(caption) if caption else []
+    lines = [line for part in caption.split("; ") for line in wrap_text(part)]
     width = round(max([layout.width, *(measure_text(line) + 2 * MARGIN for line in lines)]))
     height = round(layout.height + LINE_HEIGHT * len(lines))
     parts = [

@@ -45,7 +45,7 @@ async def post(runtime: Runtime, **body: Any) -> tuple[int, Any]:
         await client.post_json("/v1/chat/completions", body)
         status = (await client.read_head()).status
         if body.get("stream"):
-            frames = [json.loads(frame.data) async for frame in client.iterate_frames() if frame.data != "[DONE]"]
+            frames = [json.loads(str(frame.data)) async for frame in client.iterate_frames() if frame.data != "[DONE]"]
             return status, "".join(frame["choices"][0]["delta"].get("content") or "" for frame in frames)
         answer = await client.read_json()
         return status, answer["choices"][0]["message"]["content"] if status == 200 else answer["error"]
