@@ -74,10 +74,10 @@ def check_flows(name: str | None, directories: Sequence[Path], path: Path | None
 
 def find_flow_file(name: str, plugins: Sequence[Plugin]) -> tuple[str, str]:
     """Return plugin id and file of a flow, by its name or, for one that cannot run, by its file's name."""
-    for plugin in plugins:
-        for file in plugin.flows:
-            if name in (file.stem, f"{plugin.id}/{file.stem}"):
-                return plugin.id, file.relative_to(plugin.folder).as_posix()
+    files = [(plugin.id, file.relative_to(plugin.folder)) for plugin in plugins for file in plugin.flows]
+    matches = [(id, file.as_posix()) for id, file in files if name in (file.stem, f"{id}/{file.stem}")]
+    if len(matches) == 1:
+        return matches[0]
     flow = find_flow(name, plugins)
     return flow.plugin, flow.file
 

@@ -151,10 +151,12 @@ class PluginCatalog:
             if shown := " ".join(map(str, (own or errors)[:MAX_SHOWN_ERRORS])):
                 return f"{owner} has errors: {shown}"
         names = [flow.name for flow in plugin.workflows]
-        sentence = f"The plugin {plugin.id!r} has no flow {flow[:64]!r}."
-        if near := closest_match(flow, names):
-            return f"{sentence} Did you mean {f'{plugin.id}.{near}'!r}?"
-        return f"{sentence} It has: {', '.join(names[:MAX_SHOWN_NAMES])}." if names else f"{sentence} It has none."
+        near = closest_match(flow, names)
+        hint = f"Did you mean {f'{plugin.id}.{near}'!r}?" if near else f"It has: {', '.join(names[:MAX_SHOWN_NAMES])}."
+        # A flow's name may differ from its file's.
+        shown = " ".join(map(str, errors[:MAX_SHOWN_ERRORS]))
+        others = f" Of its files some have errors: {shown}" if shown else ""
+        return f"The plugin {plugin.id!r} has no flow {flow[:64]!r}. {hint if names else 'It has none.'}{others}"
 
     @property
     def tools(self) -> dict[str, Tool]:

@@ -6,10 +6,13 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import islice
 
 NEAR = 0.75
 """Similarity from which an unknown name is taken for a misspelled one."""
 MAX_NAME_SHOWN, MAX_NAMES_SHOWN = 64, 20
+MAX_NAMES_COMPARED = 1000
+"""Names that an unknown one is compared with: the comparison runs in the event loop."""
 # A family's name ends with a digit, a separator or the whole name: `o1` and `yi-34b`, not `olive` or `yield`.
 _FAMILIES = """
     gpt chatgpt text-davinci text-embedding text-curie text-babbage text-ada davinci-002 babbage-002 dall-e whisper tts
@@ -50,7 +53,7 @@ def find_alias(name: str, aliases: Mapping[str, str]) -> str | None:
 
 def find_near_name(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that a misspelled one means; also PLUGIN.FLOW by its plugin's or its flow's name."""
-    names = list(known)
+    names = list(islice(known, MAX_NAMES_COMPARED))
     by_part = (full for full in names if "." in full and name in full.split(".", 1))
     if full := next(by_part, None):
         return full

@@ -299,8 +299,9 @@ class Runtime:
         is_single = len(models) <= 1 and self.agents.keys() <= self.assistants.keys() and not self.agent_sources
         if is_vendor_name(name):
             return is_single or find_near_name(name, (*self.list_names(), *self.aliases)) is None
-        is_misspelled = find_near_name(name, self.list_names()) is not None
-        return is_single and len(others) <= 1 and not is_qualified_name(name) and not is_misspelled
+        if not is_single or len(others) > 1 or is_qualified_name(name):
+            return False
+        return find_near_name(name, self.list_names()) is None
 
     def list_names(self) -> list[str]:
         """List all names that clients may send: responders, flows too that doors do not list, and ASSISTANT/MODEL."""

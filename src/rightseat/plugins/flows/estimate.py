@@ -15,7 +15,7 @@ from msgspec import Struct
 from rightseat.plugins.flows.checkpoint import resolve_next_step
 from rightseat.plugins.flows.load import get_targets, parse_nested_steps
 from rightseat.plugins.flows.model_times import ModelTimes
-from rightseat.plugins.flows.steps import KINDS, LLM, entry_point_kinds, get_kind
+from rightseat.plugins.flows.steps import KINDS, LLM, entry_point_kinds
 from rightseat.plugins.flows.steps.calls import build_missing_schema, normalize_endpoint
 from rightseat.plugins.flows.steps.choice import get_options
 from rightseat.plugins.flows.steps.data import CHART_PARAMS
@@ -161,20 +161,20 @@ class FlowGraph:
     def __init__(self, flow: Flow, first: str) -> None:
         self.flow = flow
         self.first = first
-        self.targets = {name: tuple(self.list_targets(step)) for name, step in flow.steps.items()}
-        """The steps after each step; None for the end of the flow."""
+        self.targets = {name: self.list_targets(step) for name, step in flow.steps.items()}
+        """The steps after each step where nothing fails; None for the end of the flow."""
+        self.all_targets = {name: self.add_error_targets(step) for name, step in flow.steps.items()}
         self.forward = dict(self.iter_forward_targets())
 
-    def list_targets(self, step: Step) -> Iterator[str | None]:
-        names: list[str | None] = [*get_targets(step)]
-        if not step.next and not tuple(get_kind(step.kind).jumps(step)):
-            names.append(None)
-        names += [target for handler in self.list_handlers(step) for target in get_targets(handler)]
-        yield from (resolve_next_step(self.flow, name) for name in dict.fromkeys(names))
+    def list_targets(self, step: Step) -> tuple[str | None, ...]:
+        names = get_targets(step) or (None,)
+        return tuple(dict.fromkeys(resolve_next_step(self.flow, name) for name in names))
 
-    def list_handlers(self, step: Step) -> list[Step]:
-        handlers = (step.on_error, self.flow.on_error)
-        return [handler for handler in handlers if handler is not None]
+    def add_error_targets(self, step: Step) -> tuple[str | None, ...]:
+        """Return the targets of the step with those of the on_error steps that may follow it."""
+        handlers = [handler for handler in (step.on_error, self.flow.on_error) if handler is not None]
+        after = (target for handler in handlers for target in self.list_targets(handler))
+        return tuple(dict.fromkeys((*self.targets[step.name], *after)))
 
     def iter_forward_targets(self) -> Iterator[tuple[str, tuple[str | None, ...]]]:
         """Yield the targets of each step without those that lead back to a step on the way there."""
@@ -205,7 +205,7 @@ class FlowGraph:
 
     def find_longest(self, costs: Mapping[str, int], answers: Mapping[str, int], *, with_repeats: bool) -> int:
         """Return the cost of the most expensive way. `answers` are what it costs to end after a step."""
-        targets = self.targets if with_repeats else self.forward
+        targets = self.all_targets if with_repeats else self.forward
         best: dict[str | None, int] = dict.fromkeys(targets, 0)
         for _ in range(self.flow.max_steps if with_repeats else len(targets)):
             longer: dict[str | None, int] = {

@@ -30,6 +30,7 @@ from rightseat.plugins.flows.dialect import (
 )
 from rightseat.plugins.flows.paths import PathNotFound, decode_json_text, parse_path, resolve_path
 from rightseat.plugins.flows.step_context import StepContext, StepOutput, make_step_problem
+from rightseat.plugins.flows.steps import KINDS, TOOL
 from rightseat.plugins.plugin import END, Flow, Gravity, Problem, Step
 from rightseat.types.language import LANGUAGES
 from rightseat.types.text import estimate_tokens
@@ -48,13 +49,15 @@ _WORD = re.compile(r"[^\W\d][\w-]*")
 _PATH = re.compile(r"[^|()+*/%<>=!~,]*")
 NESTED_PARAMS = ("steps", "branches")
 """Params with steps, which are checked as steps."""
+TEXT_PARAMS = ("system_prompt", "user_prompt", "question", "say", "text", "title")
+"""Params that are templates with blocks."""
 
 
 class UnknownVariable(LookupError):
     """No variable has this name: the braces are text."""
 
 
-def split_template(text: str, find: VariableLookup) -> list[str | tuple[str, Any]]:
+def split_template(text: str, find: VariableLookup, *, has_blocks: bool = True) -> list[str | tuple[str, Any]]:
     """Split the template into literal text and (name, value) pairs, without the `{% if %}` blocks that do not hold."""
 
     def holds(path: str) -> bool:
@@ -63,7 +66,7 @@ def split_template(text: str, find: VariableLookup) -> list[str | tuple[str, Any
         except (UnknownVariable, PathNotFound):
             return False
 
-    text = select_blocks(text, holds)
+    text = select_blocks(text, holds) if has_blocks else text
     parts: list[str | tuple[str, Any]] = []
     place = 0
     for hole in _PLACEHOLDER.finditer(text):
@@ -77,18 +80,19 @@ def split_template(text: str, find: VariableLookup) -> list[str | tuple[str, Any
     return [*parts, text[place:]]
 
 
-def fill_template(text: str, find: VariableLookup) -> str:
-    return "".join(piece if isinstance(piece, str) else as_text(piece[1]) for piece in split_template(text, find))
+def fill_template(text: str, find: VariableLookup, *, has_blocks: bool = True) -> str:
+    pieces = split_template(text, find, has_blocks=has_blocks)
+    return "".join(piece if isinstance(piece, str) else as_text(piece[1]) for piece in pieces)
 
 
 def fill_value(template: Any, find: VariableLookup) -> Any:
     """Fill all strings within a value. A string that is one placeholder becomes the value itself: a number
-    stays a number."""
+    stays a number. Values have no blocks: a tool may take a template of its own."""
     match template:
         case str():
             placeholder = _PLACEHOLDER.fullmatch(template)
             if placeholder is None:
-                return fill_template(template, find)
+                return fill_template(template, find, has_blocks=False)
             try:
                 return find(placeholder[1] or placeholder[2])
             except UnknownVariable:
@@ -275,15 +279,20 @@ def is_known_variable(path: str, flow: Flow) -> bool:
 
 
 def check_templates(flow: Flow, step: Step) -> Iterator[Problem]:
-    """Report Jinja in the step's params that is not supported, and names of it that nothing has."""
+    """Report Jinja in the step's params that is not supported, and names of it that nothing has. Arguments of a tool
+    are the tool's own."""
+    if step.kind == TOOL or step.kind not in KINDS:
+        return
     params = {name: value for name, value in step.params.items() if name not in NESTED_PARAMS}
     for param, value in params.items():
         for text in iter_texts(value):
-            for what, fix, gravity in find_jinja_problems(text, flow):
+            problems = find_block_problems(text, flow) if param in TEXT_PARAMS else ()
+            for what, fix, gravity in (*problems, *find_expression_problems(text, flow)):
                 yield make_step_problem(flow, step, f"params.{param}", what, fix, gravity)
 
 
-def find_jinja_problems(text: str, flow: Flow) -> Iterator[tuple[str, str, Gravity]]:
+def find_block_problems(text: str, flow: Flow) -> Iterator[tuple[str, str, Gravity]]:
+    """Yield what is wrong, its fix and its gravity for each block that is not supported or never holds."""
     conditions: list[str] = []
 
     def note_condition(path: str) -> bool:
@@ -294,10 +303,13 @@ def find_jinja_problems(text: str, flow: Flow) -> Iterator[tuple[str, str, Gravi
         select_blocks(text, note_condition)
     except InvalidTemplate as error:
         yield str(error), BLOCK_FIX, "error"
-    known = f"There are: {', '.join((*BUILT_IN, LAST, *flow.steps))}."
     for path in conditions:
         if not is_known_variable(path, flow):
-            yield f"{{% if {path} %}} never holds: nothing is called so.", known, "warning"
+            yield f"{{% if {path} %}} never holds: nothing is called so.", list_variables(flow), "warning"
+
+
+def find_expression_problems(text: str, flow: Flow) -> Iterator[tuple[str, str, Gravity]]:
+    """Yield what is wrong, its fix and its gravity for each expression in doubled braces that is no known path."""
     for match in _EXPRESSION.finditer(text):
         expression = match[1].strip()
         word = _WORD.match(expression)
@@ -307,7 +319,11 @@ def find_jinja_problems(text: str, flow: Flow) -> Iterator[tuple[str, str, Gravi
             what = f"{{{{ {expression} }}}} is no name or path: filters, calls and operators are not supported."
             yield what, "Write a path such as {{ start.output.hosts[0].name }}, or use an llm or tool step.", "error"
         else:
-            yield f"{{{{ {expression} }}}} is text: nothing is called so.", known, "warning"
+            yield f"{{{{ {expression} }}}} is text: nothing is called so.", list_variables(flow), "warning"
+
+
+def list_variables(flow: Flow) -> str:
+    return f"There are: {', '.join((*BUILT_IN, LAST, *flow.steps))}."
 
 
 def check_placeholders(flow: Flow, step: Step, param: str, also: Sequence[str] = ()) -> Iterator[Problem]:

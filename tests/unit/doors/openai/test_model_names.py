@@ -141,6 +141,15 @@ async def test_a_broken_flow_is_404_with_the_plugins_own_error(make_runtime: Run
     assert api.requests == []
 
 
+@pytest.mark.demand("openai.unknown_flow_404")
+@pytest.mark.io
+async def test_a_broken_flow_whose_file_has_another_name_is_explained_too(make_runtime: RuntimeFactory) -> None:
+    broken = FLOW.replace("GET /hosts", "GET /host").replace("name: report", "name: daily")
+    async with serve_json_api() as api, serve_runtime(make_runtime(api.url, flow=broken)) as server:
+        status, body = await ask(server.url, "/v1/chat/completions", {"model": "shop.daily", "messages": HI})
+    assert (status, "openapi.yaml has no operation 'GET /host'" in body["error"]["message"]) == (404, True)
+
+
 @pytest.mark.demand("openai.vendor_names_mean_default")
 @pytest.mark.parametrize("model", ["gpt-3.5-turbo", "claude-opus-4-5", "openai/gpt-4o", "qwen2.5", "default", "", None])
 @pytest.mark.io

@@ -80,6 +80,20 @@ next_flow:
   - id: test
     question: 再来一次？
 """
+LIB = """
+class Fill:
+    name = "fill"
+    description = "Fills a template."
+
+    def __init__(self, params):
+        self.params = params
+
+    async def call(self, fixed_params):
+        return {"output": self.params["template"], "message": "Filled."}
+
+
+exported = [Fill]
+"""
 RuntimeFactory = Callable[..., Runtime]
 
 
@@ -200,6 +214,28 @@ def test_what_is_not_supported_is_refused_at_load(tmp_path: Path, step: dict[str
     errors = list_problems(plugin, "error")
     assert any(what in problem.what for problem in errors), errors
     assert all(problem.fix for problem in errors)
+
+
+@pytest.mark.demand("flows.dialect_templates")
+@pytest.mark.io
+async def test_data_of_the_last_step_is_shown_as_a_table(make_runtime: RuntimeFactory) -> None:
+    end = {"call_type": "reformat", "params": {"text": "Done.", "data": '{"id": "{start.result.machines[0].id}"}'}}
+    start = {"call_type": "api", "params": {"endpoint": "GET /hosts", "values": {}}}
+    async with serve_json_api(json.dumps(MACHINES).encode()) as api:
+        text = await ask(make_runtime(write_steps(start, end), api.url))
+    assert "| id |\n| --- |\n| m-1 |" in text
+    assert text.endswith("Done.")
+
+
+@pytest.mark.demand("flows.dialect_refused_aloud")
+def test_the_arguments_of_a_tool_are_its_own(tmp_path: Path) -> None:
+    step = {"call_type": "fill", "params": {"template": "{% for a in b %}{{ a | f }}"}}
+    home = write_flow(tmp_path, write_steps(step))
+    (home / "lib").mkdir()
+    (home / "lib" / "__init__.py").write_text(LIB, "utf-8")
+    plugin = read_plugin(home)
+    assert [script.name for script in plugin.scripts] == ["fill"], plugin.problems
+    assert [flow.name for flow in plugin.workflows] == ["test"], plugin.problems
 
 
 @pytest.mark.demand("flows.dialect_refused_aloud")

@@ -93,6 +93,13 @@ def test_a_circle_counts_until_max_steps() -> None:
 
 
 @pytest.mark.demand("flows.estimate_counts_calls")
+def test_the_way_after_an_error_counts_only_among_the_most() -> None:
+    handler = make_step("none", "e", next="repair")
+    steps = (make_step("llm", on_error=handler), make_step("llm", "repair", next="more"), make_step("llm", "more"))
+    assert count(*steps) == ModelCalls(1, 3, 1)
+
+
+@pytest.mark.demand("flows.estimate_counts_calls")
 def test_on_error_and_suggestions_of_the_flow_count() -> None:
     assert count(LLM, on_error=make_step("llm", "e")) == ModelCalls(1, 2, 1)
     assert count(LLM, next_flow=(NextFlow(flow="x"),)) == ModelCalls(2, 3, 2)

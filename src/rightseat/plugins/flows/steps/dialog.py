@@ -213,8 +213,16 @@ async def run_reformat(ctx: StepContext) -> StepStream:
         yield StepOutput(data, text or "The data was put into another form.")
         return
     if has_data:
-        yield Artifact(f"reformat-{secrets.token_hex(8)}", "table", ctx.step.name, data)
+        yield Artifact(f"reformat-{secrets.token_hex(8)}", "table", ctx.step.name, make_data_rows(data))
     yield StepOutput(text, spoken=True)
+
+
+def make_data_rows(data: Any) -> Any:
+    """Return rows: those of a list of objects, else one row of the object's values."""
+    # Lazy: loads the charts.
+    from rightseat.plugins.flows.steps.data import make_rows
+
+    return make_rows(data if isinstance(data, dict) else {"value": data})
 
 
 def read_data_template(template: Any) -> Any:
