@@ -40,7 +40,7 @@ from rightseat.types.events import (
     Usage,
     text_events,
 )
-from rightseat.types.language import Language
+from rightseat.types.language import Language, detect_language
 from rightseat.types.messages import Message, ToolCall
 from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import CheckpointStore, Continuation, IdGenerator, Store
@@ -77,7 +77,8 @@ def suggestions_as_text(suggestions: Suggestions, turn: Turn) -> list[Event]:
     """Return the questions as text for a client that does not show them; none where the answer must fit a schema."""
     if turn.client.shows_suggestions or turn.output_schema is not None:
         return []
-    lines = [get_sentence("suggested_questions", turn.get_language()), *(f"- {text}" for text in suggestions.prompts)]
+    language = turn.get_language(detect_language(suggestions.prompts[0]))
+    lines = [get_sentence("suggested_questions", language), *(f"- {text}" for text in suggestions.prompts)]
     return text_events(IdGenerator().new_message_id(), "\n".join(lines))
 
 

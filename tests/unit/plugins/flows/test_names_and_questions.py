@@ -127,3 +127,13 @@ async def test_an_empty_conversation_without_a_predefined_question_is_refused(ma
     status, error = await post(make_runtime({}), messages=[])
     assert (status, error["param"]) == (400, "messages")
     assert "Send at least one message" in error["message"]
+
+
+@pytest.mark.demand("flows.suggestions_openai")
+@pytest.mark.io
+async def test_without_a_message_the_suggestions_say_the_language(make_runtime: RuntimeFactory) -> None:
+    flow = f"name: tell\ndescription: d\n{TELL}\nnext_flow: [{{flow: tell, question: 还有别的吗？}}]\n"
+    _, text = await post(
+        make_runtime({"tell.yaml": flow}, predefined_question="卖什么？"), model="shop.tell", messages=[]
+    )
+    assert text == "Tell of 卖什么？\n\n接下来可以问：\n- 还有别的吗？"
