@@ -56,6 +56,8 @@ class FlowEstimator:
     def __init__(self, plugins: Iterable[Plugin]) -> None:
         self.operations: dict[tuple[str, str], Operation] = {}
         self.flows: dict[str, Flow] = {}
+        self.subflow_calls: dict[tuple[str, int], ModelCalls] = {}
+        """Calls by flow id and depth: flows that run each other often are counted once."""
         for plugin in plugins:
             self.operations |= {(plugin.id, operation.id): operation for operation in plugin.operations}
             self.flows |= {flow.id: flow for flow in plugin.workflows}
@@ -128,12 +130,8 @@ class FlowEstimator:
 
     def count_nested(self, step: Step, flow: Flow, depth: int) -> ModelCalls:
         params = step.params
-        if depth > MAX_FLOW_DEPTH:
-            return NO_CALLS
         if step.kind == "flow":
-            name = str(params.get("flow") or "")
-            inner = self.flows.get(name) or self.flows.get(f"{flow.plugin}/{name}")
-            return NO_CALLS if inner is None else self.count_steps(inner, START, depth=depth + 1)
+            return self.count_subflow(step, flow, depth)
         if step.kind == "loop":
             over = params.get("over")
             rounds = len(over) if isinstance(over, list) else int(params.get("max", DEFAULT_ROUNDS))
@@ -145,9 +143,19 @@ class FlowEstimator:
         serial = waves * max((branch.serial for branch in branches), default=0)
         return ModelCalls(sum(branch.usual for branch in branches), sum(branch.most for branch in branches), serial)
 
+    def count_subflow(self, step: Step, flow: Flow, depth: int) -> ModelCalls:
+        name = str(step.params.get("flow") or "")
+        inner = self.flows.get(name) or self.flows.get(f"{flow.plugin}/{name}")
+        if inner is None or depth >= MAX_FLOW_DEPTH:
+            return NO_CALLS
+        key = inner.id, depth
+        if key not in self.subflow_calls:
+            self.subflow_calls[key] = self.count_steps(inner, START, depth=depth + 1)
+        return self.subflow_calls[key]
+
     def count_inner_steps(self, value: Any, step: Step, flow: Flow, depth: int) -> ModelCalls:
         inner = parse_nested_steps(value, step.name, flow)
-        return self.count_steps(inner, next(iter(inner.steps)), depth=depth + 1)
+        return self.count_steps(inner, next(iter(inner.steps)), depth=depth)
 
 
 def says_answer(step: Step) -> bool:

@@ -21,7 +21,7 @@ from rightseat.plugins.flows.model_times import (
     save_measured,
 )
 from rightseat.plugins.load import read_plugin
-from rightseat.plugins.plugin import NextFlow, Plugin, Step
+from rightseat.plugins.plugin import Flow, NextFlow, Plugin, Step
 from rightseat.stores.memory import MemoryStore
 from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.model import Model, Prompt
@@ -90,6 +90,21 @@ def test_a_circle_counts_until_max_steps() -> None:
     steps = (make_step("llm", next="more"), make_step("choice", "more", params={"choices": choices}),
              make_step("llm", "again", next="start"), make_step("none", "end", params={"say": "x"}))  # fmt: skip
     assert count(*steps, max_steps=10) == ModelCalls(2, 7, 2)
+
+
+@pytest.mark.demand("flows.estimate_counts_calls")
+def test_flows_that_run_each_other_often_are_counted_at_once() -> None:
+    """Five levels of a hundred steps each."""
+
+    def make_level(number: int) -> Flow:
+        inner = {"call_type": "flow", "params": {"flow": f"f{number + 1}"}}
+        branches = {"call_type": "parallel", "params": {"branches": {str(place): inner for place in range(50)}}}
+        step = make_step("loop", params={"over": [1, 2], "steps": [branches]})
+        return make_flow(step if number < 5 else LLM, plugin="p", name=f"f{number}")
+
+    flows = [make_level(number) for number in range(6)]
+    plugin = Plugin(id="p", folder=Path(), name="p", description="", workflows=tuple(flows))
+    assert FlowEstimator([plugin]).count_calls(flows[0]).usual == 100**5 + 1
 
 
 @pytest.mark.demand("flows.estimate_counts_calls")
