@@ -295,8 +295,9 @@ class FlowResponder:
                 yield event
             return
         if result is not None and result.failed:
-            yield Custom(END_EVENT, {"flow": self.flow.id, "reason": get_end_code(result.content)})
-            for event in text_events(ids.new_message_id(), describe_chosen_end(result.content, turn.get_language())):
+            code, text = describe_chosen_end(result.content, turn.get_language())
+            yield Custom(END_EVENT, {"flow": self.flow.id, "reason": code})
+            for event in text_events(ids.new_message_id(), text):
                 yield event
         yield RunFinished("stop", flow_tool.usage)
 
@@ -338,20 +339,15 @@ class FlowResponder:
         return ToolCallBatch(message, {CALL_NAME: tool}, turn, ids, self.store, self.flow.timeout + GRACE_SECONDS)
 
 
-def get_end_code(content: str) -> str:
-    """Return the code of the result that ended the flow before its last step."""
-    return str(msgspec.json.decode(content)["error"]["code"])
-
-
-def describe_chosen_end(content: str, language: Language) -> str:
-    """Return the message for an end that a person has chosen; raise any other failure."""
+def describe_chosen_end(content: str, language: Language) -> tuple[str, str]:
+    """Return code and message of an end that a person has chosen; raise any other failure."""
     error = msgspec.json.decode(content)["error"]
     code, message = error["code"], error["message"]
     if code == ContinuationGone.code:
         raise ContinuationGone(message)
     if code not in CHOSEN_ENDS:
         raise FlowFailed(message)
-    return get_sentence(END_SENTENCES[code], language) if code in END_SENTENCES else str(message)
+    return code, get_sentence(END_SENTENCES[code], language) if code in END_SENTENCES else str(message)
 
 
 def get_tool_word(flow: Flow) -> str:

@@ -186,8 +186,9 @@ class StepVariables:
         if name == LAST:
             message = "" if ctx.failure or ctx.previous is None else ctx.previous.message
             return wrap_output(StepOutput(get_input_data(ctx), message))
-        is_step = ctx.flow.steps.keys() | ctx.outputs.keys() - {"item", "round"}
-        return [wrap_output(output) for key, output in ctx.outputs.items() if key in is_step and output.jump is None]
+        # The variables of a loop are no outputs of steps.
+        names = ctx.flow.steps.keys() | (ctx.outputs.keys() - {"item", "round"})
+        return [wrap_output(output) for key, output in ctx.outputs.items() if key in names and output.jump is None]
 
 
 def wrap_output(output: StepOutput) -> dict[str, Any]:
