@@ -66,9 +66,11 @@ def read_model_times(config: Config, env: Mapping[str, str] | None = None) -> Mo
     """Return the times of model calls that a server with this configuration has measured in flows."""
     if config.store.kind != SQLITE:
         return ModelTimes()
-    from rightseat.stores.sqlite.store import read_checkpoint
+    from rightseat.stores.sqlite.database import read_checkpoint
+    from rightseat.stores.sqlite.store import DATABASE_FILE
 
-    return decode_times(read_checkpoint(data_folder(config, env), TIMES_OWNER, TIMES_KEY))
+    file = data_folder(config, env) / DATABASE_FILE
+    return decode_times(read_checkpoint(file, TIMES_OWNER.name, TIMES_KEY))
 
 
 def make_thread_runs(config: Config, store: Store) -> ThreadRuns:

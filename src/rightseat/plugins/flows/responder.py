@@ -128,6 +128,7 @@ class FlowTool:
     """Set when the run ends."""
     has_spoken: bool = False
     """Whether this process has streamed text; after a crash the stored answer is streamed once more."""
+    timed_model: TimedModel | None = None
 
     async def call(self, args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
         checkpoint = FlowCheckpoint(self.store, ctx.turn.owner)
@@ -144,29 +145,27 @@ class FlowTool:
             raise
         finally:
             checkpoint.close()
+            await self.save_times()
+
+    def time_model(self, services: FlowServices) -> FlowServices:
+        """Return the services with a model whose calls are measured."""
+        self.timed_model = TimedModel(services.model)
+        return replace(services, model=self.timed_model)
+
+    async def save_times(self) -> None:
+        """Add this run's model calls to those that estimates are made of."""
+        measured = self.timed_model.measured if self.timed_model is not None else MeasuredCalls()
+        if measured.calls == 0 or not isinstance(self.store, CheckpointStore):
+            return
+        try:
+            await save_measured(self.store, self.flow.id, measured)
+        except RightseatError as error:
+            log.warning("the times of %s are not kept: %s", self.flow.id, error.message)
 
     async def stream_run(
         self, progress: FlowProgress, checkpoint: FlowCheckpoint, ctx: ToolContext
     ) -> AsyncIterator[Event | Result | Pause]:
-        services = self.get_services(self.flow, ctx.turn)
-        model = TimedModel(services.model)
-        try:
-            async with closing(self.stream_steps(progress, checkpoint, ctx, replace(services, model=model))) as items:
-                async for item in items:
-                    yield item
-        finally:
-            if model.measured.calls and isinstance(self.store, CheckpointStore):
-                await self.save_times(self.store, model.measured)
-
-    async def save_times(self, store: CheckpointStore, measured: MeasuredCalls) -> None:
-        try:
-            await save_measured(store, self.flow.id, measured)
-        except RightseatError as error:
-            log.warning("the times of %s are not kept: %s", self.flow.id, error.message)
-
-    async def stream_steps(
-        self, progress: FlowProgress, checkpoint: FlowCheckpoint, ctx: ToolContext, services: FlowServices
-    ) -> AsyncIterator[Event | Result | Pause]:
+        services = self.time_model(self.get_services(self.flow, ctx.turn))
         run = FlowRun(self.flow, services, ctx.turn, progress, checkpoint.save)
         async with closing(run.stream()) as items:
             async for item in items:

@@ -7,6 +7,7 @@ import logging
 import os
 import sqlite3
 import sys
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -303,3 +304,17 @@ def run_job(job: Job) -> Any:
         return job()
     except RightseatError as error:
         return error
+
+
+def read_checkpoint(file: Path, owner: str, key: str) -> bytes | None:
+    """Return a checkpoint of the database file, also while a server uses it; None if there is none."""
+    if not file.is_file():
+        return None
+    query = "SELECT body FROM kept WHERE kind = 'note' AND owner = ? AND key = ? AND expires >= ?"
+    try:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=2)) as database:
+            row = database.execute(query, (owner, key, time.time())).fetchone()
+    except sqlite3.Error as error:
+        log.warning("%s cannot be read: %s", file, error)
+        return None
+    return row[0] if row else None

@@ -8,7 +8,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -110,21 +110,6 @@ class ExpiringTable:
         body = self.get(kind, owner, key)
         self.drop(kind, owner, key)
         return body
-
-
-def read_checkpoint(folder: Path, owner: Owner, key: str) -> bytes | None:
-    """Return a checkpoint of the data folder, also while a server uses it; None if there is none."""
-    file = folder / DATABASE_FILE
-    if not file.is_file():
-        return None
-    query = "SELECT body FROM kept WHERE kind = 'note' AND owner = ? AND key = ? AND expires >= ?"
-    try:
-        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=2)) as database:
-            row = database.execute(query, (owner.name, key, time.time())).fetchone()
-    except sqlite3.Error as error:
-        log.warning("%s cannot be read: %s", file, error)
-        return None
-    return row[0] if row else None
 
 
 class SQLiteStore:

@@ -273,3 +273,16 @@ async def test_a_running_server_measures_and_check_reads_it(tmp_path: Path) -> N
     assert said.output.startswith("p/tell: at most 1 model call; about 0.")
     assert said.output.endswith("each, measured in 2 calls)\n")
     assert read_model_times(load_config(config)).flows["p/tell"].calls == 2
+
+
+@pytest.mark.demand("flows.estimate_measured")
+def test_without_a_readable_store_nothing_is_measured(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    config = tmp_path / "rightseat.toml"
+    config.write_text('[store]\npath = "data"\n', "utf-8")
+    assert read_model_times(load_config(config)) == ModelTimes({})
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "rightseat.db").write_bytes(b"no database" * 100)
+    assert read_model_times(load_config(config)) == ModelTimes({})
+    assert "rightseat.db cannot be read" in caplog.text
+    config.write_text('[store]\nkind = "memory"\n', "utf-8")
+    assert read_model_times(load_config(config)) == ModelTimes({})
