@@ -43,6 +43,7 @@ NEW = ServerSettings(
     graphql=GraphQLLimits(max_depth=1),
     forward_headers=("x-tenant",),
     mcp_allow=("https://mcp.example",),
+    aliases={"other": "default"},
     trace_content=True,
     environment="production",
 )
