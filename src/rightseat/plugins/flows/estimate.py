@@ -87,7 +87,7 @@ class FlowEstimator:
     def count_step(self, step: Step, flow: Flow, depth: int) -> ModelCalls:
         calls = self.count_attempt(step, flow, depth)
         handler = 0 if step.on_error is None else self.count_step(step.on_error, flow, depth).most
-        return ModelCalls(calls.usual, calls.most * (step.retry + 1) + handler, calls.serial)
+        return ModelCalls(calls.usual, calls.most * ((step.retry or 0) + 1) + handler, calls.serial)
 
     def count_attempt(self, step: Step, flow: Flow, depth: int) -> ModelCalls:
         params = step.params

@@ -233,8 +233,10 @@ class PromptVariables(StepVariables):
         ctx = self.ctx
         if "steps" in self.names:
             return list(ctx.outputs.values())
-        named = [ctx.outputs[name] for name in self.names if name in ctx.outputs]
-        before = find_input_output(ctx) if "data" in self.names else None
+        # `start.output` is all of `start`.
+        names = {name.removesuffix(".output") for name in self.names}
+        named = [ctx.outputs[name] for name in names if name in ctx.outputs]
+        before = find_input_output(ctx) if names & {"data", LAST} else None
         shown = [*named, *([before] if before else [])]
         drawn = (find_drawn_output(ctx, output) for output in shown if is_chart_option(output.data))
         return [*shown, *(output for output in drawn if output)]
