@@ -22,27 +22,6 @@ _ABOUT_TABLES = re.compile(
     r"^(?!.*(?:推荐|翻译|总结|写)).{0,30}(?:订|预约).{0,20}(?:桌|位|餐)",
     re.IGNORECASE,
 )
-_SALES = re.compile(r"\bsales\b|销售|卖得|卖了", re.IGNORECASE)
-_SALES_VIEW = re.compile(
-    r"\b(?:chart|plot|graph|diagram|draw|visuali[sz]e|month|months|monthly|year|numbers|figures|best|worst)\b|图|月|"
-    r"年|最",
-    re.IGNORECASE,
-)
-_OTHER_TASK = re.compile(
-    r"\b(?:write|draft|email|job|tax|manager|tips?|how (?:do|can|to))\b|写|翻译|怎么(?!样)|如何", re.IGNORECASE
-)
-MAX_SALES_QUESTION = 100
-MAX_BOOKING = 140
-MAX_FRIENDS = 20
-_WANTS_TABLE = re.compile(
-    r"\b(?:get|book|reserve|find|need|want|like)\b[^.?!]{0,30}\b(?:table|reservation)\b|\b(?:reservation|table) for\b"
-)
-_PARTY_NUMBERS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8}
-_PARTY = re.compile(
-    r"\b(?:me|myself|i)(?:,)? (?:and|with|plus) (?:my )?(a|one|two|three|four|five|six|seven|eight|\d{1,2}) "
-    r"(?:other )?(?:friends?|colleagues?|kids|children|guests?|people|others|coworkers)\b"
-)
-
 
 # The recognizers are imported with the first question: start-up does not pay for their rules.
 
@@ -56,32 +35,13 @@ def match_clock(question: str) -> dict[str, Any] | None:
 def match_booking(question: str) -> dict[str, Any] | None:
     from rightseat.wiring.demo import recognize
 
-    return recognize.match_booking(question) or match_party(question)
-
-
-def match_party(question: str) -> dict[str, Any] | None:
-    """Return the arguments of demo_book for a request for a table that says who comes."""
-    text = question.lower()
-    party = _PARTY.findall(text)
-    if len(question) > MAX_BOOKING or len(party) != 1 or not _WANTS_TABLE.search(text) or _OTHER_TASK.search(text):
-        return None
-    number = _PARTY_NUMBERS.get(party[0]) or int(party[0])
-    return {"people": number + 1} if number <= MAX_FRIENDS else None
+    return recognize.match_booking(question)
 
 
 def match_sales(question: str) -> dict[str, Any] | None:
-    """Return the arguments of demo_sales for a question about sales: the demo has no others."""
-    is_loose = (
-        len(question) <= MAX_SALES_QUESTION
-        and _SALES.search(question)
-        and _SALES_VIEW.search(question)
-        and not _OTHER_TASK.search(question)
-    )
-    if is_loose:
-        return {}
     from rightseat.wiring.demo import recognize
 
-    return recognize.match_sales_chart(question)
+    return recognize.match_sales(question)
 
 
 def describe_time(_question: str, _arguments: dict[str, Any], result: str, language: Language) -> str | None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rightseat.wiring.demo.recognize import match_booking
-from rightseat.wiring.demo.shortcuts import SHORTCUTS, describe_booking, describe_time, match_party, match_sales
+from rightseat.wiring.demo.shortcuts import SHORTCUTS, describe_booking, describe_time, match_sales
 
 SHORTCUT = {shortcut.tool: shortcut for shortcut in SHORTCUTS}
 
@@ -69,7 +69,7 @@ def test_friends_come_on_top() -> None:
     ],
 )
 def test_a_party_is_counted(question: str, expected: dict[str, int] | None) -> None:
-    assert match_party(question) == expected
+    assert match_booking(question) == expected
 
 
 def test_results_are_told_in_the_persons_language() -> None:
