@@ -30,7 +30,7 @@ _CLOCK = re.compile(
     rf"do we have|do you have)\b|\b(?:what|which) {_THING}(?: and {_THING})? (?:is it|are we|is today)\b|"
     rf"\b(?:current|exact|present|utc|gmt|today'?s)(?: utc| gmt)? (?:{_THING}|timestamp)\b|\b{_THING} utc\b|"
     rf"\b{_THING} (?:right )?(?:now|today|check|at the moment)\b|\bthe (?:day|month|year) today\b|"
-    r"(?<!what is )(?<!what's )\bthe (?:time|date|clock)$|\bwhat(?:'s|s| is) the (?:utc )?(?:time|date)\b|"
+    r"(?<!what is )(?<!what's )\bthe (?:time|date|clock)(?: for me)?$|\bwhat(?:'s|s| is) the (?:utc )?(?:time|date)\b|"
     r"\bwhat (?:the )?(?:time|date) (?:it )?is\b|\bthe (?:time|date) and (?:the )?(?:time|date)\b|"
     r"\b(?:got|have|know|tell me|give me) the (?:time|date)\b|\bhow late is it\b|^(?:the )?time$"
 )

@@ -34,7 +34,7 @@ its i me my mine we us our you your yours he do does is are am be been was will 
 must have has had not no yes yeah ok okay well now right just also only even still again already really actually
 exactly quickly quick maybe perhaps possible possibly somehow some any all more most much many few bit lot kind kinds
 sort please pls plz thanks thank thx ty cheers sorry excuse hi hello hey hiya there oh um hmm btw what which who how
-where when whats hows im id dont ive youre tell let show give gimme get got want wanna need like love know see say
+where when whats hows im id don dont doesn doesnt isn ive youre tell let show give gimme get got want wanna need like love know see say
 wondering wonder curious mind happen happy kindly sir madam mate dude buddy friend very too one other else out up
 question t s re m ve d ll u ur r
 请问 请您 请你 请 麻烦 劳驾 您好 你好 你 您 我们 我 他 它 这个 这里 这边 这 那个 那么 那 是不是 是否 是 的 地 得 了 啦 啊 呀 呢 吗
@@ -61,9 +61,13 @@ def is_chinese(text: str) -> bool:
     return _HAN.search(text) is not None
 
 
+def is_question(clause: str) -> bool:
+    return _QUESTION.search(clause) is not None
+
+
 def is_statement(clause: str) -> bool:
     """Tell whether a clause only says how things are: it asks nothing and wants nothing."""
-    return not _QUESTION.search(clause) and not _REQUEST.search(clause)
+    return not is_question(clause) and not _REQUEST.search(clause)
 
 
 class Vocabulary:

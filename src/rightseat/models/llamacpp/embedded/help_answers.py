@@ -1,7 +1,7 @@
 """Answers about the assistant itself: greetings, what it can do, and how to set it up, in English and Chinese.
 
-They are templates: the weights know nothing of this server and would invent commands. A question must fit a
-pattern as a whole, because other questions share most of its words.
+They are templates: the weights know nothing of this server and would invent commands. A topic is recognized by the
+words that it needs, anywhere in the message, and by a vocabulary that covers what is asked.
 """
 
 from __future__ import annotations
@@ -12,22 +12,14 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from rightseat.models.llamacpp.embedded.clauses import Vocabulary, is_question, is_statement, split_clauses
 from rightseat.models.llamacpp.embedded.shortcuts import Shortcut
 from rightseat.types.language import Language
 from rightseat.types.model import ToolSpec
 from rightseat.types.sentences import get_sentence
 
-MAX_QUESTION = 120
 _MAX_TOOLS = 12
 _MAX_SUMMARY = 200
-_NOISE = re.compile(r"[\s!！?？.。,，~～…:：;；)(]+")
-_I_CAN = (
-    r"(?:(?:how|where) (?:do|can|could|would|should) (?:i|we)|(?:can|could) (?:i|we|you)|i(?:'d| would) like to|"
-    r"i want to|"
-    r"is it possible to|how to)"
-)
-_ZH_HOW = r"(?:请问)?(?:我)?(?:应该|想|可以|能不能|能否|能)?(?:怎么样|怎么|如何|怎样)?(?:才能|可以|能)?"
-_HERE = r"(?: (?:here|instead|to (?:you|this|it|rightseat)|with (?:you|this|it|rightseat)|for (?:this|you)))*"
 _MODEL_EN = (
     "I am the embedded model of rightseat: SmolLM2 with 135 million parameters, on this machine, with an adapter for "
     "calling tools. I am good at calling tools and answering from their results, and weak at knowledge and reasoning."
@@ -39,14 +31,19 @@ _MODEL_ZH = (
 
 
 class HelpTopic(Struct, frozen=True):
-    """Questions of one kind by a pattern, and their answer."""
+    """Questions of one kind, and their answer."""
 
-    pattern: str
+    needs: tuple[str, ...]
+    """Patterns that the message has, all of them."""
+    vocabulary: Vocabulary
+    """Words of what is asked; other words make it another question."""
     en: str
     zh: str
 
-    def matches(self, text: str) -> bool:
-        return _compile(self.pattern).fullmatch(text) is not None
+    def matches(self, text: str, asked: list[str]) -> bool:
+        return all(_compile(pattern).search(text) for pattern in self.needs) and all(
+            self.vocabulary.covers(clause) for clause in asked
+        )
 
     def get_answer(self, language: Language) -> str:
         return self.zh if language == "zh" else self.en
@@ -55,107 +52,193 @@ class HelpTopic(Struct, frozen=True):
 @functools.cache
 def _compile(pattern: str) -> re.Pattern[str]:
     """Compile with the first question: start-up does not pay for the patterns."""
-    return re.compile(pattern, re.IGNORECASE)
+    return re.compile(pattern)
 
 
+_COURTESY_WORDS = """
+hi hello hey hiya yo howdy greetings good morning afternoon evening day to you all everyone there again dear assistant
+bot robot friend friends partner mate buddy sir team folks and so oh well ok okay please my the today very much a
+你好 您好 嗨 哈喽 哈啰 哈罗 早上好 上午好 中午好 下午好 晚上好 早安 早 大家 各位 朋友 助手 啊 呀 呢 吗 哦 嘛 吧 了 啦 好 的 你 您 s
+"""
+_COURTESY = Vocabulary(_COURTESY_WORDS, with_common=False)
+
+
+def _small_talk(pattern: str, words: str, en: str, zh: str) -> HelpTopic:
+    return HelpTopic((pattern,), Vocabulary(words + _COURTESY_WORDS, with_common=False), en, zh)
+
+
+# The first that fits answers: what stands above is more of an answer than what stands below.
 SMALL_TALK = (
-    HelpTopic(
-        r"(?:hi|hello|hey|hiya|yo|greetings|good (?:morning|afternoon|evening|day)|(?:hi|hello|hey) there|"
-        r"你好[啊呀]?|您好|嗨|哈喽|早上好|下午好|晚上好|早安|大家好|在吗)",
-        "Hello! How can I help you?",
-        "你好！请问有什么可以帮您？",
-    ),
-    HelpTopic(
-        r"(?:ok(?:ay)? )?(?:(?:great|cool|perfect) )?(?:thanks?|thank you|thx|ty|cheers)"
-        r"(?: (?:you|so much|very much|a lot|again|that's all|for (?:your|the) help))*|"
-        r"(?:好的?)? ?(?:非常|多)?(?:谢谢|感谢|多谢)(?:你|您|了|啦|你的帮助)*",
-        "You're welcome! Ask me anything else whenever you like.",
-        "不客气！还有问题随时问我。",
-    ),
-    HelpTopic(
-        r"(?:good ?bye|bye|bye bye|see you(?: later| soon| tomorrow)?|good night|cya|再见|拜拜|晚安|回头见|明天见)",
-        "Goodbye! Have a nice day.",
-        "再见，祝您愉快！",
-    ),
-    HelpTopic(
-        r"(?:(?:hi|hey|hello)(?: there)? )?(?:how are you(?: doing)?(?: today)?|how(?:'s| is) (?:it|"
-        r"your day)(?: going)?|"
-        r"what(?:'s| is) up)|(?:(?:你好|早上好|下午好|晚上好|嗨)[啊呀]? ?)?(?:你好吗|你怎么样|最近怎么样|最近好吗|"
-        r"(?:你)?今天(?:过得|心情)?(?:怎么样|好吗|如何))",
+    _small_talk(
+        r"\bhow(?: a|'| i|s)?(?:re|s)? (?:you|it|your day|things|life)|\bhow do you do|\bwhat(?:'s| is|s) up|"
+        r"你好吗|怎么样|最近好吗|(?:过得|心情)(?:好|如何)",
+        "how are hows doing is it going your been things life lately what whats up do feeling 最近 今天 过得 过的 心情 怎么样 如何 "
+        "好吗",
         "I'm fine, thank you. How can I help you?",
         "我很好，谢谢！请问有什么可以帮您？",
     ),
-    HelpTopic(
-        r"(?:can|do) you (?:speak|understand|know) (?:chinese|english)|"
-        r"(?:你|您)?(?:会|能|可以)(?:说|讲|用)(?:中文|英文|英语|汉语)吗?",
+    _small_talk(
+        r"\b(?:speak|understand|know) (?:chinese|english)|(?:说|讲|用|懂)(?:中文|英文|英语|汉语)",
+        "can do speak understand know chinese english 会 能 可以 说 讲 用 懂 中文 英文 英语 汉语",
         "I understand English and Chinese requests; my own sentences are best in English.",
         "可以，我能听懂中文和英文的请求；我的英文比中文好。",
     ),
-    HelpTopic(
-        r"(?:test|testing|ping|hello world|are you there|anybody there|is this working|does this work|测试|测试一下)",
+    _small_talk(
+        r"\b(?:thanks?|thx|ty|cheers|appreciated?)\b|谢|辛苦",
+        "great cool perfect nice thanks thank thx ty cheers so lot again that is all for your help i appreciate it "
+        "appreciated many that's awesome got 非常 多谢 谢谢 感谢 十分 你的 您的 帮助 辛苦",
+        "You're welcome! Ask me anything else whenever you like.",
+        "不客气！还有问题随时问我。",
+    ),
+    _small_talk(
+        r"\b(?:good ?bye|bye|see (?:you|ya)|good night|cya|later)\b|再见|拜拜|晚安|回头见|明天见",
+        "goodbye bye see ya later soon tomorrow night cya for now have nice one 再见 拜拜 晚安 回头见 明天见",
+        "Goodbye! Have a nice day.",
+        "再见，祝您愉快！",
+    ),
+    _small_talk(
+        r"\b(?:testing|ping|hello world|working|home|(?:are you|anybody|anyone|somebody|someone) (?:there|here|around))\b|"
+        r"^(?:just a )?test\b|does this work|测试|在吗|在不在|有人",
+        "test testing just ping world is are anybody anyone somebody someone home here around this it working does work on "
+        "online awake 测试 一下 在 不在 有人 有没有人 这里",
         "Yes, I am here. Ask me a question.",
         "我在，请提问。",
     ),
+    _small_talk(
+        r"\b(?:hi|hello|hey|hiya|yo|howdy|greetings|morning|good (?:morning|afternoon|evening|day)|meet you)\b|"
+        r"你好|您好|嗨|哈[喽啰罗]|[早午晚]上?好|早安|大家好|^早|认识",
+        "nice pleased glad great meet meeting is it hope are doing having i am 很 高兴 认识 见到 幸会 祝",
+        "Hello! How can I help you?",
+        "你好！请问有什么可以帮您？",
+    ),
+    _small_talk(
+        r"^(?:ok(?:ay)?|cool|great|nice|perfect|good|got it|i see|alright|all right|wow|well done|awesome|好|明白|"
+        r"知道了|不错|太好了|真棒|厉害)",
+        "cool great nice perfect got it i see alright right wow done awesome 好吧 明白 知道 不错 太 真 棒 厉害",
+        "Good! What would you like to do next?",
+        "好的！接下来想做什么？",
+    ),
 )
-ACKNOWLEDGEMENT = HelpTopic(
-    r"(?:ok(?:ay)?|cool|great|nice|perfect|good|got it|i see|alright|all right|wow|well done|awesome|"
-    r"好的?|好吧|明白了?|知道了|不错|太好了|真棒|厉害)",
-    "Good! What would you like to do next?",
-    "好的！接下来想做什么？",
-)
+# "hope you are doing well", "I'm Anna": they ask nothing.
+_PLEASANTRY = r"^(?:i )?hope (?:you|all|this)\b|^(?:i am|i'm|im|my name is|my name's|this is) [a-z]+$|^(?:我是|我叫).{1,4}$"
+
 WHO = HelpTopic(
-    r"(?:(?:hi|hey|hello|so) )?(?:who are you|what are you|who (?:made|built|created|trained) you|what(?:'s|"
-    r" is) your name|"
-    r"(?:what|which) (?:ai |language |kind of )?(?:model|llm|ai) (?:are you|is this|do you use|is it|am i (?:talking|"
-    r"speaking) "
-    r"(?:to|with))|are you (?:an? )?(?:ai|robot|bot|human|person|chatgpt|gpt|claude|gemini|real|llm|real person)|"
-    r"(?:please )?introduce yourself|tell me about yourself)|"
-    r"(?:请问|你好)? ?(?:你|您)(?:到底)?是谁[啊呀]?|(?:你|您)叫什么(?:名字)?|(?:请)?(?:做个|介绍一下)?(?:你自己|"
-    r"自我介绍)(?:一下)?|"
-    r"你(?:是|用的是)(?:什么|哪个|哪种)(?:ai|大|语言)?模型|你是(?:不是)?(?:一个)?(?:人|机器人|真人|ai|人工智能|"
-    r"chatgpt|gpt|claude)吗?|"
-    r"谁(?:创造|开发|做|训练)了?你|你是谁(?:创造|开发|做|训练)的",
+    (
+        r"\b(?:models?|llm|ai|bot|robot|human|person|machine|computer|program|chatgpt|gpt\S*|claude|gemini|copilot|"
+        r"deepseek|parameters|yourself|your name|talking (?:to|with)|speaking (?:to|with))\b|\b(?:who|what) are you\b|"
+        r"\b(?:made|built|created|trained|developed|behind) you\b|模型|真人|机器人|人工智能|ai|chatgpt|gpt|"
+        r"[你您](?:到底|究竟)?是谁|叫什么|自我介绍|介绍一?下?[你您]自己|谁.{0,3}(?:创造|开发|做|训练).{0,2}你|"
+        r"你是.{1,6}(?:开发|训练|创造|做)|参数|是(?:不是)?(?:一个)?人吗",
+        r"\b(?:you|your|yourself|this|here|behind|am i|the (?:model|bot|other side|other end))\b|[你您]|这|背后|我是?在",
+    ),
+    Vocabulary("""
+    model models llm ai language large big small size how running run runs behind powers power powering powered based base
+    using use used uses under hood inside built build made make created trained developed company version parameters million
+    billion talking speaking chatting chat real actual human person people being bot robot machine computer program chatgpt
+    gpt gpt-3 gpt-4 gpt-4o gpt-5 claude gemini copilot deepseek siri alexa llama qwen something name called introduce yourself
+    side end fake live agent talk assistant
+    背后 模型 语言 大 小 多大 参数 参数量 基于 版本 叫 名字 名 谁 真人 机器人 机器 人工智能 人 ai chatgpt gpt gpt4 claude
+    deepseek 程序 公司 开发 训练 创造 做 介绍 自我介绍 聊天 说话 对话 聊 跟 不是 还是 家 哪家 哪种 助手
+    """),
     _MODEL_EN,
     _MODEL_ZH,
 )
 CAPABILITY = HelpTopic(
-    r"(?:(?:hi|hey|hello|so|ok) )*(?:what (?:else )?(?:can|could|do) (?:you|this(?: thing| bot| assistant| server)?|"
-    r"it) "
-    r"(?:actually |all )?(?:do|help(?: me)?(?: with)?|offer)(?: for (?:me|us))?(?: here)?|"
-    r"what (?:are|is) your (?:capabilit(?:y|ies)|abilit(?:y|ies)|skills?|features?|tools?|functions?)|"
-    r"what are you (?:able to do|capable of|good at)|how (?:can|could|do) you help(?: me| us)?|"
-    r"what (?:kinds? of )?(?:things|tasks|tools|features|questions) (?:can|do) (?:you|i) (?:do|have|offer|"
-    r"ask(?: you)?|use)|"
-    r"what tools (?:are there|are available|do you have)|what can i (?:ask|do|say)(?: you| here| with (?:you|this))?|"
-    r"help|help me|menu|(?:list|show)(?: me)?(?: all)?(?: the| your)? (?:capabilities|abilities|features|tools))|"
-    r"(?:请问|你好)? ?(?:你|您)(?:都|还)?(?:能|会|可以)(?:帮我|为我|帮忙)?(?:做|干|帮)(?:我)?(?:些|点)?(?:什么|啥|"
-    r"哪些事情?|忙)?(?:呢|啊|吗)?|"
-    r"(?:你|您)(?:都|还)?(?:会|能)(?:些)?(?:什么|啥)(?:呢|啊)?|(?:你|您)?有(?:什么|哪些)(?:功能|工具|能力|本领)(?:呢|"
-    r"啊)?|"
-    r"我(?:能|可以)问(?:你)?(?:些)?(?:什么|哪些)(?:问题)?|(?:怎么|如何)使用你|帮助|功能",
+    (
+        r"\b(?:what|which|anything|something|things|stuff|tasks)\b.*\b(?:can|could|do|does|are|able)\b.*"
+        r"\b(?:you|this|it|assistant|bot|thing|server)\b.*\b(?:do|help|offer|able|capable|good)\b|"
+        r"\b(?:you|this|it|assistant|bot)\b.*\b(?:can|could|able to)\b.*\b(?:do|help|offer)\b|"
+        r"\bhow (?:can|could|do|does|would|will)\b.*\b(?:you|this|it|assistant|bot)\b.*\bhelp\b|"
+        r"\b(?:what|which|ideas?|examples?|suggestions?|suggest|questions|things|stuff|list)\b.*\b(?:ask|try)\b|"
+        r"\b(?:ask|try)\b.*\b(?:suggestions?|ideas?|examples?)\b|\bwhat can (?:i|we) (?:do|use|say)\b|"
+        r"\b(?:your|you|list|show|what|which)\b.*\b(?:capabilit(?:y|ies)|abilit(?:y|ies)|skills?|features?|functions|tools)\b|"
+        r"^(?:please )?help(?: me)?(?: please)?$|^menu$|(?:能|会|可以)(?:帮|为)?.{0,4}(?:做|干|帮)(?:.{0,3}(?:什么|啥|哪些)|点|忙?$)|"
+        r"[你您].{0,3}[会能](?:些)?(?:什么|啥)|(?:什么|哪些|啥).{0,2}(?:功能|工具|能力|本领|本事|用处)|[你您]的?.{0,3}(?:功能|能力|本领)|"
+        r"问[你您]?(?:些|点)?(?:什么|哪些|啥)|(?:怎么|如何)使用[你您]|^(?:帮助|功能)$|(?:第一次|刚来|刚用|新来|不知道).*(?:例子|建议|示例)",
+    ),
+    Vocabulary("""
+    do doing help helping offer ask asking try trying use using useful good capable able capability capabilities ability
+    abilities skill skills feature features function functions things thing stuff task tasks tool tools question questions
+    example examples idea ideas suggestion suggestions suggest list assistant bot chatbot server work works first time new
+    opened started start begin menu anything something everything available me show demo
+    做 干 帮我 帮忙 忙 事情 事 功能 工具 能力 本领 本事 用处 用 使用 问题 例子 示例 建议 介绍 第一次 刚来 刚 新来 助手 机器人 帮助 试试 试 哪些
+    """),
     "",
     "",
 )
+_SETUP = """
+add register create write make define connect plug hook expose extend integrate install build bring set setup configure
+put load change switch use using swap replace run running pick choose work support call code own custom new another more
+server assistant bot rightseat step steps way explain do does work instead did
+添加 增加 新增 加 注册 写 定义 自定义 接入 接进 接到 接 使用 扩展 连接 集成 嵌入 配置 设置 设 安装 换成 换 切换 更换 改用 改成 改 填 放 弄 成 支持 来 进 里
+哪里 哪儿 新的 新 助手 步骤 办法 方法 教 调用 当 做
+"""
 SETUP_TOPICS = (
     HelpTopic(
-        rf"{_I_CAN} (?:add|register|create|write|make|define|connect|give you|use) "
-        rf"(?:(?:my|own|an?|new|custom|another|more|some) )*(?:tools?|actions?){_HERE}|"
-        rf"{_ZH_HOW}(?:添加|增加|加|注册|写|定义|接入|使用)(?:一个|新的?|我的|自己的|我自己的|自定义的?)*工具(?:呢|吗)?",
+        (
+            r"\btools?\b|\b(?:functions?|code|script)\b.*\b(?:you|assistant|here|rightseat|server)\b|"
+            r"\b(?:you|assistant|rightseat|server)\b.*\b(?:functions?|code|script)\b|工具|(?:函数|脚本).*(?:[你您]|这里|助手)|(?:[你您]|这里|助手).*(?:函数|脚本)",
+            r"\b(?:add(?:ed|ing)?|call|register(?:ed)?|connect|plug|hook|expose|extend|integrate|install|define|create|write|"
+            r"build|bring|custom|own|give|new)\b|添加|增加|加|注册|写|定义|接|调用|扩展|自己的",
+            r"\b(?:how|can|could|possible|where|what|support|do i)\b|怎|如何|能|可以|支持",
+        ),
+        Vocabulary(_SETUP + """
+        tool tools action actions function functions python script scripts code added registered adding calling let it into
+        inventory database
+        工具 函数 脚本 代码 python 程序 功能
+        """),
         "Write a Python function, decorate it with `@tool` and name it in `rightseat.toml`: "
         '`[assistants.default]` with `tools = ["my_tools:my_function"]`. The page docs/tools.md shows it step by step.',
         "写一个 Python 函数，加上 `@tool` 装饰器，然后在 `rightseat.toml` 里登记："
         '`[assistants.default]` 下写 `tools = ["my_tools:my_function"]`。步骤见 docs/tools.md。',
     ),
     HelpTopic(
-        rf"{_I_CAN} (?:change|switch|use|swap|replace|connect|run|configure|choose|pick|get|set|set up|bring)"
-        r"(?: to| out)? "
-        r"(?:(?:the|an?|my|own|another|different|better|bigger|larger|smarter|other|local|new) )*"
-        r"(?:models?|llms?|openai|gpt\S*|claude\S*|gemini\S*|ollama|api key|llama\S*|chatgpt)(?: (?:models?|api|key|"
-        r"api key))*"
-        rf"{_HERE}|(?:请问)?(?:可以|能不能|能|我想|想)?(?:怎么|如何|怎样)?(?:才能)?(?:换|切换|更换|换成|换个|改用|用|使用|接入|配置|切换到)"
-        r"(?:成|到|一个|个)?(?:我|我的|自己的|我自己的|别的|其他的?|另一个|更好的|更大的|本地的?|大)*(?:模型|openai|"
-        r"gpt\S*|api ?密钥|密钥|大模型)"
-        r"(?:呢|吗)?",
+        (
+            r"\b(?:plugins?|openapi|(?:my|our|own|rest|an?) apis?)\b(?! key)|插件|接口|api(?!密钥|key)",
+            r"\b(?:add|write|create|make|use|install|connect|load|what is a(?= plugin))\b|添加|增加|加|写|安装|使用|接入|什么是插件",
+            r"\b(?:how|can|could|where|what|possible|do)\b|怎|如何|能|可以|什么",
+        ),
+        Vocabulary(_SETUP + "plugin plugins openapi rest api apis 插件 接口 api"),
+        "A plugin is a folder with a `plugin.json` and the API's OpenAPI file: start with `rightseat serve "
+        "--plugins FOLDER`. "
+        "The page docs/plugins.md shows how to write one.",
+        "插件是一个文件夹，里面有 `plugin.json` 和接口的 OpenAPI 文件：用 `rightseat serve --plugins FOLDER` 启动。"
+        "写法见 docs/plugins.md。",
+    ),
+    HelpTopic(
+        (
+            r"\b(?:react|copilotkit|openbb|front ?end|web ?site|web ?app|web ?page|mcp|ag-?ui)\b|"
+            r"react|前端|网站|网页|客户端|openbb|copilotkit",
+            r"\b(?:connect|embed|integrate|call|use|add|put)\b|连接|接|集成|嵌入",
+            r"\b(?:how|can|could|where|what|possible|do)\b|怎|如何|能|可以",
+        ),
+        Vocabulary(_SETUP + """
+        react copilotkit openbb frontend front website site webapp web app page mcp agui ag-ui ag ui client workspace browser
+        application embed integrate
+        react 前端 网站 网页 客户端 openbb copilotkit 应用 中 程序
+        """),
+        "Point your client at this server: OpenAI clients at `/v1`, AG-UI at `/agui`, CopilotKit at `/copilotkit`, "
+        "OpenBB Workspace at the server's address, MCP at `/mcp`. The README has a line for each.",
+        "把客户端指向本服务器即可：OpenAI 客户端用 `/v1`，AG-UI 用 `/agui`，CopilotKit 用 `/copilotkit`，"
+        "OpenBB Workspace 用服务器地址，MCP 用 `/mcp`。README 里每种都有示例。",
+    ),
+    HelpTopic(
+        (
+            r"\b(?:openai|anthropic|gpt\S*|chatgpt|llama\S*|ollama|claude|gemini|qwen\S*|mistral\S*|deepseek|api keys?|keys?|"
+            r"gguf|models?|llms?)\b|模型|密钥|openai|gpt|ollama|deepseek|claude|gemini|qwen|千问|key",
+            r"\b(?:switch|change|replace|swap|connect|hook|plug|load|configure|set ?up|bring|support|instead|install|download|"
+            r"put|need|api key)\b|\b(?:can|could|may|do|should|would|to|possible)\b.*\b(?:use|run|get|try|work)\b|换|接|用|改|配置|设|填|"
+            r"需要|支持",
+            r"\b(?:how|can|could|may|where|which|what|do (?:i|we|you)|possible)\b|怎|如何|能|可以|吗|哪|支持",
+            r"\b(?:i|we|this|it|here|my|support|to)\b|[\u4e00-\u9fff]",
+        ),
+        Vocabulary(_SETUP + """
+        openai anthropic gpt gpt-3 gpt-4 gpt-4o gpt-5 chatgpt llama ollama claude gemini qwen mistral deepseek api key keys
+        gguf file model models llm llms better bigger larger big large smarter stronger smart powerful different local hosted
+        built-in built embedded download try whatever possible something have of good hugging face
+        模型 大模型 语言 本地 密钥 openai gpt gpt4 gpt-4 gpt-4o ollama deepseek claude gemini qwen 通义千问 千问 api key 更好 更大 更强 更 强 大 另一个
+        聪明 文件 gguf
+        """),
         "Three ways: `rightseat models list` shows better local models, `rightseat models pull NAME` fetches one and "
         "`rightseat models use NAME` makes it answer; `rightseat serve --model FILE.gguf` takes a file of your own; "
         "or set "
@@ -166,36 +249,19 @@ SETUP_TOPICS = (
         "ANTHROPIC_API_KEY 或 GEMINI_API_KEY 后重新启动。详见 docs/models.md。",
     ),
     HelpTopic(
-        rf"{_I_CAN} (?:add|write|create|make|use|install|connect|load) (?:(?:my|own|an?|new|the|rest|openapi|custom) )*"
-        rf"(?:plugins?|apis?){_HERE}|what is a plugin|"
-        rf"{_ZH_HOW}(?:添加|增加|加|写|安装|使用|接入)(?:一个|新的?|我的|自己的|我自己的)*(?:插件|接口|api)(?:呢|吗)?|什么是插件",
-        "A plugin is a folder with a `plugin.json` and the API's OpenAPI file: start with `rightseat serve "
-        "--plugins FOLDER`. "
-        "The page docs/plugins.md shows how to write one.",
-        "插件是一个文件夹，里面有 `plugin.json` 和接口的 OpenAPI 文件：用 `rightseat serve --plugins FOLDER` 启动。"
-        "写法见 docs/plugins.md。",
-    ),
-    HelpTopic(
-        rf"{_I_CAN} (?:connect|embed|integrate|call|use)(?: you| this| it)?(?: (?:from|to|with|in|into))? "
-        r"(?:(?:my|an?|the|own|your) )*(?:react|copilotkit|openbb|front ?end|website|web ?app|web ?site|browser|mcp|"
-        r"ag-?ui)"
-        rf"(?: (?:app|client|workspace|page|application|server))?{_HERE}|"
-        rf"{_ZH_HOW}(?:把你)?(?:连接|接入|集成|嵌入)(?:到)?(?:我的|我们的|自己的)?(?:react|前端|网站|网页|客户端|openbb|copilotkit)"
-        r"(?:应用|里|中|程序)?(?:呢|吗)?",
-        "Point your client at this server: OpenAI clients at `/v1`, AG-UI at `/agui`, CopilotKit at `/copilotkit`, "
-        "OpenBB Workspace at the server's address, MCP at `/mcp`. The README has a line for each.",
-        "把客户端指向本服务器即可：OpenAI 客户端用 `/v1`，AG-UI 用 `/agui`，CopilotKit 用 `/copilotkit`，"
-        "OpenBB Workspace 用服务器地址，MCP 用 `/mcp`。README 里每种都有示例。",
-    ),
-    HelpTopic(
-        r"(?:where|do you|does this|is|are) (?:does |do |you )?(?:send |store |save |keep |share )?"
-        r"(?:my|our) (?:data|messages|conversations?|chats?|questions?)"
-        r"(?: (?:being )?(?:sent|go|goes|stored|saved|private|shared|kept|safe|leave this machine)(?: (?:to|anywhere|"
-        r"somewhere|"
-        r"here)(?: .{1,20})?)?)?|is (?:this|it) (?:private|offline|local|free)(?: to use)?|do you (?:work|"
-        r"run) (?:offline|locally)|"
-        r"(?:我的|我们的)?(?:数据|对话|聊天记录)(?:会|会不会)?(?:被)?(?:发送|上传|保存|泄露)(?:到.{1,8})?(?:吗|呢)?|"
-        r"(?:你|这个)?(?:是)?(?:可以)?(?:离线|本地|免费)(?:运行|使用|的)?吗",
+        (
+            r"\b(?:my|our)\b.*\b(?:data|messages?|conversations?|chats?|questions?)\b|\b(?:is|are) (?:this|it|you) (?:private|"
+            r"offline|local|free)\b|\byou (?:work|run) (?:offline|locally)\b|数据|对话|聊天记录|离线|本地|免费|隐私|收费",
+            r"\b(?:sent?|go|goes|stored?|saved?|private|shared?|kept|keep|safe|leaves?|offline|local|locally|free)\b|发送|上传|保存|泄露|离线|"
+            r"本地|免费|收费|安全",
+            r"\b(?:is|are|do|does|where|will)\b|吗|会不会|是否|哪",
+        ),
+        Vocabulary("""
+        data message messages conversation conversations chat chats questions send sent go goes store stored save saved private
+        share shared keep kept safe leave leaves machine computer anywhere somewhere offline local locally free use work run
+        internet cloud server
+        数据 对话 聊天记录 发送 上传 保存 泄露 离线 本地 免费 收费 隐私 安全 运行 使用 会不会 服务器 网上 云端
+        """),
         "I run on this machine: what you write is not sent anywhere, needs no key and costs nothing. With another "
         "model "
         "configured, your messages go to that model's server.",
@@ -203,8 +269,11 @@ SETUP_TOPICS = (
         "消息会发送到那个模型的服务器。",
     ),
     HelpTopic(
-        r"where (?:is|are|can i (?:find|read)) (?:the |your )?(?:docs|documentation|manual|readme|tutorial)(?: here)?|"
-        r"(?:文档|教程|说明书)在(?:哪里?|哪儿)|(?:哪里|哪儿)(?:有|看|找)(?:你的|使用)?(?:文档|教程|说明书?)",
+        (
+            r"\b(?:docs|documentation|manual|readme|tutorial)\b|文档|教程|说明",
+            r"\b(?:where|is there|have|find|read)\b|哪|有没有|有",
+        ),
+        Vocabulary("docs documentation manual readme tutorial find read 文档 教程 说明书 说明 使用 看 找 哪里 哪儿"),
         "The documentation is in the project's docs/ folder; README.md has the first steps.",
         "文档在项目的 docs/ 文件夹里；README.md 有入门步骤。",
     ),
@@ -224,20 +293,39 @@ def find_help_answer(
 
     `has_own_voice`: an application's system prompt says who the assistant is, so only its tools are told.
     `is_reply`: the assistant asked something before."""
-    if len(question) > MAX_QUESTION or "\n" in question.strip():
-        return None
-    bare = _NOISE.sub(" ", question.replace("’", "'")).strip()
-    if CAPABILITY.matches(bare) and (tools or not has_own_voice):
+    clauses = [_LONG_LETTERS.sub(r"\1", clause) for clause in split_clauses(question)]
+    topic = find_topic(clauses)
+    if topic is CAPABILITY and (tools or not has_own_voice):
         return describe_tools(tools, shortcuts, language)
-    if has_own_voice or is_reply:
+    if topic is None or has_own_voice or is_reply:
         return None
-    topics = (*SMALL_TALK, ACKNOWLEDGEMENT, WHO, *SETUP_TOPICS)
-    topic = next((topic for topic in topics if topic.matches(bare)), None) or find_loose_topic(bare)
-    if topic is CAPABILITY:
-        return describe_tools(tools, shortcuts, language)
-    if topic is WHO:
-        return find_yes_or_no(bare, language) + WHO.get_answer(language)
-    return None if topic is None else topic.get_answer(language)
+    return (find_yes_or_no(" ".join(clauses), language) if topic is WHO else "") + topic.get_answer(language)
+
+
+_LONG_LETTERS = re.compile(r"([a-z])\1{2,}")
+
+
+def find_topic(clauses: list[str]) -> HelpTopic | None:
+    """Return the topic of a message by its clauses: of small talk only if there is nothing else."""
+    talk = {clause: topic for clause in clauses if (topic := _find_small_talk(clause))}
+    rest = [clause for clause in clauses if clause not in talk and not _is_pleasantry(clause)]
+    if not rest:
+        return min(talk.values(), key=SMALL_TALK.index, default=None)
+    asked = [clause for clause in rest if not is_statement(clause)] or rest
+    topics = (*SETUP_TOPICS, WHO, CAPABILITY)
+    topic = next((topic for topic in topics if topic.matches(", ".join(rest), asked)), None)
+    if topic is None and sum(map(is_question, rest)) <= 1:
+        # Clauses that say what it is wished for: "I want it to check our stock, how do I add my own tools?"
+        topic = next((topic for topic in topics for clause in asked if topic.matches(clause, [clause])), None)
+    return topic
+
+
+def _is_pleasantry(clause: str) -> bool:
+    return _compile(_PLEASANTRY).search(clause) is not None or _COURTESY.covers(clause)
+
+
+def _find_small_talk(clause: str) -> HelpTopic | None:
+    return next((topic for topic in SMALL_TALK if topic.matches(clause, [clause])), None)
 
 
 _ASKS_YES_OR_NO = re.compile(r"\b(?:are you|am i|is this|is it)\b|你是(?!谁|什么|哪)|在[跟和]", re.IGNORECASE)
@@ -257,57 +345,6 @@ def find_yes_or_no(question: str, language: Language) -> str:
     if language == "zh":
         return "不是。" if asks_others else "是的。"
     return "No. " if asks_others else "Yes. "
-
-
-# Words that each kind of looser question has, all of them, about this assistant or server.
-_LOOSE_TOPICS: tuple[tuple[HelpTopic, tuple[str, ...]], ...] = (
-    (
-        WHO,
-        (
-            r"\b(?:real (?:person|human)|person|human|robot|bot|machine|ai|chatgpt)\b|真人|机器人|人工智能|\bai\b",
-            r"\b(?:am i|are you|is this|talking|speaking|chatting)\b|你是|在跟|在和",
-        ),
-    ),
-    (
-        CAPABILITY,
-        (
-            r"\b(?:list|examples?|kind|kinds|sort|things|what|which)\b|哪些|什么|例子",
-            r"\b(?:ask|do|help|try|use|able)\b.{0,12}\b(?:you|here|with this|me)\b|\byou\b.{0,8}\b(?:do|help|offer)\b|"
-            r"(?:问|用|帮).{0,3}你|你.{0,4}(?:做|帮|会)",
-            r"\b(?:can|could|able|should)\b|能|可以|会",
-        ),
-    ),
-    (
-        SETUP_TOPICS[1],
-        (
-            r"\b(?:openai|gpt\S*|chatgpt|llama\S*|ollama|claude|gemini|qwen\S*|mistral\S*|api key|gguf|"
-            r"(?:other|another|different|bigger|better|larger|own|real|local) (?:model|llm))\b|"
-            r"(?:大|语言|本地|别的|其他|另一个|更好的|更大的|自己的)模型|密钥",
-            r"\b(?:plug|use|switch|change|connect|replace|swap|run|instead|configure|set up|bring|have)\b|换|接|用|"
-            r"改|配置",
-            r"\b(?:can i|could i|may i|how|here|instead|possible|you|this)\b|怎|如何|能|可以|吗",
-        ),
-    ),
-    (
-        SETUP_TOPICS[0],
-        (
-            r"\b(?:tools?|python functions?|my (?:own )?functions?|my (?:own )?code|my script)\b|工具|函数|脚本",
-            r"\b(?:you|assistant|here|rightseat|server)\b|你|这里|助手",
-            r"\b(?:add|call|use|plug|register|connect|hook|give|run|expose)\b|接|调用|添加|加|注册|用",
-            r"\b(?:how|can|could|possible|where)\b|怎|如何|能|可以",
-        ),
-    ),
-)
-MAX_LOOSE = 90
-
-
-def find_loose_topic(bare: str) -> HelpTopic | None:
-    """Return the topic of a longer question about this assistant, by the words that it has."""
-    if len(bare) > MAX_LOOSE:
-        return None
-    return next(
-        (topic for topic, words in _LOOSE_TOPICS if all(_compile(pattern).search(bare) for pattern in words)), None
-    )
 
 
 def describe_tools(tools: tuple[ToolSpec, ...], shortcuts: Mapping[str, Shortcut], language: Language) -> str:
