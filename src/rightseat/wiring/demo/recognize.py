@@ -18,7 +18,7 @@ MAX_PEOPLE = 100
 # The clock
 
 _CLOCK_WORDS = Vocabulary("""
-time date day month year week weekday clock timestamp today todays tonight currently current present exact moment utc
+time date day month year hour minute full timezone zone week weekday clock timestamp today todays tonight currently current present exact moment utc
 gmt universal late look check read display print monday tuesday wednesday thursday friday saturday sunday noon midnight
 morning afternoon evening lost track forgot watch
 当前 此刻 这会儿 今天 今儿 今日 几点钟 几点 钟 时间 时候 日期 几号 几月 几日 几 号 日 月份 月 年份 年 星期几 星期 周几 礼拜几 礼拜 天 早上
@@ -30,14 +30,14 @@ _CLOCK = re.compile(
     rf"do we have|do you have)\b|\b(?:what|which) {_THING}(?: and {_THING})? (?:is it|are we|is today)\b|"
     rf"\b(?:current|exact|present|utc|gmt|today'?s)(?: utc| gmt)? (?:{_THING}|timestamp)\b|\b{_THING} utc\b|"
     rf"\b{_THING} (?:right )?(?:now|today|check|at the moment)\b|\bthe (?:day|month|year) today\b|"
-    r"(?<!what is )(?<!what's )\bthe (?:time|date|clock)(?: for me)?$|\bwhat(?:'s|s| is) the (?:utc )?(?:time|date)\b|"
+    r"(?<!what is )(?<!what's )\bthe (?:time|date|clock)(?: for me| please)*$|\bwhat(?:'s|s| is) today$|\bhour (?:and minute )?is it\b|\bwhat(?:'s|s| is) the day(?: of the week)?$|\btoday is what (?:date|day)\b|\bwhat(?:'s|s| is) the (?:utc )?(?:time|date)\b|"
     r"\bwhat (?:the )?(?:time|date) (?:it )?is\b|\bthe (?:time|date) and (?:the )?(?:time|date)\b|"
     r"\b(?:got|have|know|tell me|give me) the (?:time|date)\b|\bhow late is it\b|^(?:the )?time$"
 )
 _CLOCK_ZH = re.compile(
     r"(?:现在|当前|目前|此刻|这会儿|今天|今日|今儿).{0,12}"
     r"(?:几点|几号|几月|几日|星期几|周几|礼拜几|哪一?[天年月]|时间|日期|时候|多少号)|"
-    r"几点钟?[了啦]|^报时|utc时间|^时间$"
+    r"几点钟?[了啦]|^报时|utc时间|^(?:看|查|报|给我|帮我)?(?:看|查|报)?(?:一下|下)?时间$"
 )
 _OTHER_TIME = re.compile(r"\d|\b(?:in|from|to|lives?|when|if|film|movie|story|calendar|flight)\b|时差|国|那边|如果")
 
@@ -83,25 +83,35 @@ _PARTY = re.compile(
     rf"\b{_MEMBER}(?:{_JOIN}{_MEMBER})+(?!{_JOIN}(?:the|our|some|my|his|her|their|several|a few|maybe)\b)"
 )
 _TABLE = re.compile(
-    r"\b(?:table|tble|tabel|reservation|booking|rez)\b|\b(?:book|reserve)\b.*\b(?:dinner|lunch|brunch|breakfast|supper|"
+    r"\b(?:table|tble|tabel|reservations?|booking|rez)\b|\b(?:book|reserve)\b.*\b(?:dinner|lunch|brunch|breakfast|supper|"
     r"seats?|spots?|places)\b|\b(?:dinner|lunch|brunch|breakfast|supper)\b.*\b(?:booked|reserved)\b"
 )
 _WISH = re.compile(
-    r"\b(?:book|reserve|need|want|wanna|like|love|get|find|arrange|make|looking|can we|could we|may we|can i|could i|"
+    r"\b(?:book|reserve|need|want|wanna|(?:would|'d) (?:like|love)|id like|like to|love to|get|give|find|arrange|schedule|make|looking|can we|could we|may we|can i|could i|"
     r"may i|possible|would be (?:great|nice|good|lovely|perfect|fine))\b|"
     r"(?:^|, )(?:an? |one )?(?:(?:dinner|lunch|quiet|nice|small|big|restaurant) )?(?:table|tble|reservation|booking)\b"
 )
 # Other meanings of the words, and sentences that tell or ask of a booking instead of asking for one.
 _OTHER_TABLE = re.compile(
-    r"\b(?:tables|columns?|rows?|cells?|html|sql|excel|csv|word|markdown|latex|spreadsheet|database|document|periodic|"
-    r"multiplication|times table|league|coffee|dining|pool|ping|tennis|snooker|billiard|wood|wooden|build|assemble|buy|"
-    r"sell|price|cost|draw|fill|create|paint|ikea|flights?|planes?|hotels?|rooms?|trains?|bus|movie|film|cinema|theat\w+|"
-    r"concert|tickets?|doctor\w*|dentist\w*|appointment|court|taxi|car|author|novel|homework|script|deposit|refund|"
-    r"recommend|suggest|review|available|correct|english|phrase|sentence|say|said|says|asked|told|translate|summari[sz]e|"
-    r"write|draft|email|mail|story|poem|remind|cancel\w*|change|move|instead|another|second|without|not|don'?t|never|"
-    r"won'?t|no longer|was|were|had|got|ago|yesterday|last|would have|if i|if we|my (?:reservation|booking|table)|"
-    r"do i|do we|should|have to|they|he|she|or|maybe|if i|order|dogs?|cats?)\b|"
-    r"\b(?:i|we|have|has|already|just|been) (?:booked|reserved)\b|\d ?[-–~/] ?\d|\bto \d+ (?:people|persons|guests)|"
+    # a table of data, a piece of furniture, a game, another thing to book
+    r"\b(?:tables|table of|columns?|rows?|cells?|html|sql|excel|csv|word|markdown|latex|spreadsheet|database|document|"
+    r"periodic|multiplication|times table|league|coffee|dining|pool|ping|tennis|snooker|billiard|chairs|wood|wooden|build|"
+    r"assemble|buy|sell|cheap|discount|price|cost|dollars|euros|pounds|bucks|amazon|ebay|ikea|kitchen|draw|fill|create|"
+    r"paint|flights?|planes?|hotels?|rooms?|trains?|bus|movie|film|cinema|theat\w+|concert|tickets?|doctor\w*|dentist\w*|"
+    r"appointment|court|taxi|car|course|class|dogs?|cats?|order)\b|[$€£]|"
+    r"\bma(?:ke|de|king)(?: me| us| up)? (?:an?|the) (?:\w+ )?table\b(?! reservation| booking)|\b(?:at|on|under|around) the "
+    r"table\b|"
+    # a text, a lesson, another person, a condition
+    r"\b(?:author|novel|homework|script|recommend|suggest|review|available|correct|english|phrase|sentence|say|said|says|"
+    r"asked|told|translate|summari[sz]e|write|draft|email|mail|story|poem|remind|pretend|imagine|suppose|example|practi[cs]e|"
+    r"deposit|refund|if i|if we|do i|do we|should|you can|they|he|she|or|maybe)\b|"
+    r"\b(?:tell|ask|call|text|message) (?!me|us|and)\w+ (?:to|that|and|she|he)\b|"
+    # not, not now, not any more, already, again and again
+    r"\b(?:cancel\w*|change|move|instead|another|second|without|not|dont|didnt|wont|cant|never|no longer|was|were|had|got|ago|"
+    r"yesterday|last|would have|always|usually|often|every|my (?:reservation|booking|table))\b|n't\b|"
+    r"\b(?:i|we|have|has|already|just|been) (?:booked|reserved)\b|(?:^|, )(?:i|we) (?:find|get|make|book|reserve)\b|"
+    # 4 or 5, 4-6, from 4 to 6
+    r"\d ?[-–~/] ?\d|\bto \d+ (?:people|persons|guests)|"
     r"(?:^|, )(?:so |and |but )?(?:how|what|which|who|why|when|where|does|did|are|has|have|is (?!there|it possible))\b"
 )
 _POLITE = re.compile(
@@ -109,7 +119,7 @@ _POLITE = re.compile(
     r"would you mind|the two of us)\b"
 )
 _BOOKING_WORDS = Vocabulary("""
-table tble tabel reservation booking rez book reserve booked reserved dinner lunch brunch breakfast supper meal seat
+table tble tabel reservation reservations booking rez schedule set secure call book reserve booked reserved dinner lunch brunch breakfast supper meal seat
 seats spot place party group restaurant find arrange make making looking would great nice good lovely perfect fine
 people persons person ppl guests guest adults pax diners children kids family friends colleagues team us tonight tonite
 today tomorrow tmrw tmr evening night noon midday afternoon morning weekend week monday tuesday wednesday thursday
@@ -118,7 +128,7 @@ o clock oclock half past quarter around near window outside inside terrace garde
 under name time wife husband girlfriend boyfriend myself three parents
 th st nd rd h asap soon after before eat dine have free until
 """)
-_PLACE = re.compile(r"\b(?:at|in|near|from|under)(?: (?:an?|the))?((?: (?!for\b|on\b|at\b|tonight|tomorrow)[\w'&-]+){1,3})")
+_PLACE = re.compile(r"\b(?:at|in|near|from|under|for)(?: (?:an?|the))?((?: (?!for\b|on\b|at\b|tonight|tomorrow)[\w'&-]+){1,3})")
 
 
 def match_booking(question: str) -> dict[str, Any] | None:
@@ -161,13 +171,13 @@ _PAIR_ZH = re.compile(
 _FRIENDS_ZH = re.compile(r"(?:和|跟|与|带|约)(?:我)?(\d{1,2})(?:个|位)?(?:朋友|同事|客人|孩子|同学)")
 _COUNT_ZH = re.compile(r"(?<![\d.:/-])(\d{1,3})(?:个人|人|位(?![子置于])|个(?:大人|客人))(?!份|次|间|民|数)|人数(?:是|为)?(\d{1,3})")
 _TABLE_ZH = re.compile(
-    r"(?:订|预定|预约|留|安排|定(?=[个一张位桌座\d]))[^,]{0,24}(?:桌|位|座)|订座|^(?:我们?)?(?:要|来)[^,]{0,12}(?:桌|位子|座位)"
+    r"(?:订|预定|预约|留|安排|定(?=[个一张位桌座\d]))[^,]{0,24}(?:桌|位|座|包间|包厢)|订座|(?:^|,)(?:请|其实)?(?:是)?(?:我们?)?(?:想?要|来|给我们?)[^,]{0,12}(?:桌|位子|座位)"
 )
 _MEAL_ZH = re.compile(r"餐|饭|吃|火锅|聚|宴|馆|酒楼|烧烤")
 _OTHER_TABLE_ZH = re.compile(
     r"怎|如何|为什么|什么|多少|几天|哪|谁|不要|不用|别|没|取消|退|改成|改为|改到|改一|昨|前天|上次|上周|刚才|订了|订过|定了|留了|已经|如果|要是|应该|"
     r"要不要|该不该|押金|定金|提前|多少钱|尺寸|买|订购|推荐|翻译|英语|英文|写|总结|概括|说要|[他她]|表格|会议|房|酒店|宾馆|票|外卖|蛋糕|医|电影|"
-    r"餐椅|椅子|再订|再定|或者?|还是|提醒|画|做一|闹钟|位置在|[两二三四五六七八九十2-9](?:张|个)?(?:桌子|餐桌|大桌|圆桌|桌)|"
+    r"椅|一套|家具|定制|订制|订阅|车|船|飞机|座谈|面试|课|讲座|展|演出|演唱会|比赛|球|班|考试|ktv|再订|再定|或者?|还是|提醒|画|做一|闹钟|位置在|[两二三四五六七八九十2-9](?:张|个)?(?:桌子|餐桌|大桌|圆桌|桌)|"
     r"[两二三四五六七八九十2-9]张|[一两二三四五六七八九][一两二三四五六七八九](?:个|位|人)|\d[-~到至]\d|[一-九]到[一-九]"
 )
 
@@ -219,6 +229,6 @@ def match_sales(question: str) -> dict[str, Any] | None:
     clauses = split_clauses(question)
     rest = [clause for clause in clauses if not _SALES_WORDS.covers(clause)]
     text = ", ".join(clause for clause in clauses if clause not in rest)
-    is_aside = all(is_statement(clause) and not _SALES.search(clause) for clause in rest)
-    is_other = any(_OTHER_SALES.search(_POLITE.sub("", clause)) for clause in clauses)
+    is_aside = all(is_statement(clause) and not re.search(rf"\d|{_SALES.pattern}", clause) for clause in rest)
+    is_other = any(_OTHER_SALES.search(_POLITE.sub("", clause)) for clause in clauses if clause not in rest)
     return {} if _SALES.search(text) and _VIEW.search(text) and is_aside and not is_other else None

@@ -33,9 +33,9 @@ a an the and or but so if as at by for from in into of on to with about than the
 its i me my mine we us our you your yours he do does is are am be been was will would can could may might should shall
 must have has had not no yes yeah ok okay well now right just also only even still again already really actually
 exactly quickly quick maybe perhaps possible possibly somehow some any all more most much many few bit lot kind kinds
-sort please pls plz thanks thank thx ty cheers sorry excuse hi hello hey hiya there oh um hmm btw what which who how
+sort sorts type types please pls plz thanks thank thx ty cheers sorry excuse hi hello hey hiya there oh um hmm btw what which who how
 where when whats hows im id don dont doesn doesnt isn ive youre tell let show give gimme get got want wanna need like love know see say
-wondering wonder curious mind happen happy kindly sir madam mate dude buddy friend very too one other else out up
+telling share provide remind inform information gotta going wish wanting needing wondering wonder curious mind happen happy kindly sir madam mate dude buddy friend very too one other else out up
 question t s re m ve d ll u ur r
 请问 请您 请你 请 麻烦 劳驾 您好 你好 你 您 我们 我 他 它 这个 这里 这边 这 那个 那么 那 是不是 是否 是 的 地 得 了 啦 啊 呀 呢 吗
 嘛 吧 呗 哦 喔 诶 哎 哟 吖 都 也 还 就 再 又 很 想 要 想要 能不能 可不可以 能否 可以 能 会 该 应该 需要 得 有没有 有 没 一下 下 一个

@@ -39,11 +39,14 @@ class HelpTopic(Struct, frozen=True):
     """Words of what is asked; other words make it another question."""
     en: str
     zh: str
+    takes_asides: bool = True
+    """Whether statements around what is asked may have other words."""
 
-    def matches(self, text: str, asked: list[str]) -> bool:
-        return all(_compile(pattern).search(text) for pattern in self.needs) and all(
-            self.vocabulary.covers(clause) for clause in asked
-        )
+    def matches(self, clauses: list[str]) -> bool:
+        text = ", ".join(clauses)
+        asked = [clause for clause in clauses if not is_statement(clause)] if self.takes_asides else []
+        has_needs = all(_compile(pattern).search(text) for pattern in self.needs)
+        return has_needs and all(self.vocabulary.covers(clause) for clause in asked or clauses)
 
     def get_answer(self, language: Language) -> str:
         return self.zh if language == "zh" else self.en
@@ -57,7 +60,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 _COURTESY_WORDS = """
 hi hello hey hiya yo howdy greetings good morning afternoon evening day to you all everyone there again dear assistant
-bot robot friend friends partner mate buddy sir team folks and so oh well ok okay please my the today very much a
+bot robot ai computer friend friends partner mate buddy sir team folks and so oh well ok okay please my the today very much a
 你好 您好 嗨 哈喽 哈啰 哈罗 早上好 上午好 中午好 下午好 晚上好 早安 早 大家 各位 朋友 助手 啊 呀 呢 吗 哦 嘛 吧 了 啦 好 的 你 您 s
 """
 _COURTESY = Vocabulary(_COURTESY_WORDS, with_common=False)
@@ -70,9 +73,11 @@ def _small_talk(pattern: str, words: str, en: str, zh: str) -> HelpTopic:
 # The first that fits answers: what stands above is more of an answer than what stands below.
 SMALL_TALK = (
     _small_talk(
-        r"\bhow(?: a|'| i|s)?(?:re|s)? (?:you|it|your day|things|life)|\bhow do you do|\bwhat(?:'s| is|s) up|"
+        r"\bhow(?:'s|'re|s| is| are| have| goes)? (?:you|it|your|things|life|everything)\b|\bhow do you (?:do|feel)|"
+        r"\bwhat(?:'s| is|s) (?:up|new|happening|going on)|\bare you (?:doing |feeling )?(?:ok|okay|alright|well|fine)\b|"
         r"你好吗|怎么样|最近好吗|(?:过得|心情)(?:好|如何)",
-        "how are hows doing is it going your been things life lately what whats up do feeling 最近 今天 过得 过的 心情 怎么样 如何 "
+        "how are hows doing is it going your been things life everything lately what whats up new happening on do feel feeling "
+        "with for treating goes have right now ok alright fine re 最近 今天 过得 过的 心情 怎么样 如何 "
         "好吗",
         "I'm fine, thank you. How can I help you?",
         "我很好，谢谢！请问有什么可以帮您？",
@@ -84,15 +89,20 @@ SMALL_TALK = (
         "可以，我能听懂中文和英文的请求；我的英文比中文好。",
     ),
     _small_talk(
-        r"\b(?:thanks?|thx|ty|cheers|appreciated?)\b|谢|辛苦",
+        r"\b(?:thanks?|thx|ty|cheers|appreciated?|grateful|thankful)\b|谢|辛苦",
         "great cool perfect nice thanks thank thx ty cheers so lot again that is all for your help i appreciate it "
-        "appreciated many that's awesome got 非常 多谢 谢谢 感谢 十分 你的 您的 帮助 辛苦",
+        "appreciated many that's awesome got helping helped helpful letting me know answer answering info information that "
+        "assistance assisting response time kindly bunch million question really grateful thankful am m been have ve big are "
+        "re best out giving this now need want like would can 非常 多谢 谢谢 感谢 十分 你的 您的 帮助 辛苦",
         "You're welcome! Ask me anything else whenever you like.",
         "不客气！还有问题随时问我。",
     ),
     _small_talk(
-        r"\b(?:good ?bye|bye|see (?:you|ya)|good night|cya|later)\b|再见|拜拜|晚安|回头见|明天见",
-        "goodbye bye see ya later soon tomorrow night cya for now have nice one 再见 拜拜 晚安 回头见 明天见",
+        r"\b(?:good ?bye|bye|(?:see|catch) (?:you|ya)|good night|cya|later|farewell|adios|sayonara|ciao|take care|have a (?:good|"
+        r"nice|great)|(?:have|need|got) to (?:go|run)|gotta (?:go|run)|(?:talking|chatting|speaking|talk|chat|speak) (?:to|with) "
+        r"you)\b|再见|拜拜|晚安|回头见|明天见",
+        "goodbye bye see ya later soon tomorrow night cya for now have nice one catch around farewell adios sayonara ciao take "
+        "care go going run got gotta need i it was great talking chatting speaking talk chat speak with until next time 再见 拜拜 晚安 回头见 明天见",
         "Goodbye! Have a nice day.",
         "再见，祝您愉快！",
     ),
@@ -105,9 +115,9 @@ SMALL_TALK = (
         "我在，请提问。",
     ),
     _small_talk(
-        r"\b(?:hi|hello|hey|hiya|yo|howdy|greetings|morning|good (?:morning|afternoon|evening|day)|meet you)\b|"
+        r"\b(?:hi|hello|hey|heyo|hiya|yo|sup|howdy|greetings|aloha|hola|bonjour|ahoy|salutations|morning|(?:nice|good) to see|good (?:morning|afternoon|evening|day)|meet you)\b|"
         r"你好|您好|嗨|哈[喽啰罗]|[早午晚]上?好|早安|大家好|^早|认识",
-        "nice pleased glad great meet meeting is it hope are doing having i am 很 高兴 认识 见到 幸会 祝",
+        "heyo sup aloha hola bonjour ahoy salutations see nice pleased glad great meet meeting is it hope are doing having i am 很 高兴 认识 见到 幸会 祝",
         "Hello! How can I help you?",
         "你好！请问有什么可以帮您？",
     ),
@@ -124,20 +134,29 @@ _PLEASANTRY = r"^(?:i )?hope (?:you|all|this)\b|^(?:i am|i'm|im|my name is|my na
 
 WHO = HelpTopic(
     (
-        r"\b(?:models?|llm|ai|bot|robot|human|person|machine|computer|program|chatgpt|gpt\S*|claude|gemini|copilot|"
-        r"deepseek|parameters|yourself|your name|talking (?:to|with)|speaking (?:to|with))\b|\b(?:who|what) are you\b|"
-        r"\b(?:made|built|created|trained|developed|behind) you\b|模型|真人|机器人|人工智能|ai|chatgpt|gpt|"
-        r"[你您](?:到底|究竟)?是谁|叫什么|自我介绍|介绍一?下?[你您]自己|谁.{0,3}(?:创造|开发|做|训练).{0,2}你|"
+        r"\b(?:models?|llm|(?:an|which|what|or|this|the|of|real) ai|bot|robot|human|person|machine|computer|program|chatgpt|gpt\S*|claude|gemini|copilot|"
+        r"deepseek|parameters|yourself|your (?:full |first |real )?name|(?:talking|speaking|chatting) (?:to|with)|"
+        r"(?:call|name|address|named?|refer to) you|you (?:have a name|called|go by|made|built)|what name|(?:be|being) called|your (?:creator|maker|inventor|developer|"
+        r"programmer)|you real|real or|(?:who|what) are you)\b|"
+        r"\b(?:made|built|created|trained|developed|designed|programmed|invented|engineered|coded|manufactured|constructed|"
+        r"crafted|makes|behind) (?:you|by|the ai|this)\b|"
+        r"模型|真人|机器人|人工智能|(?<![a-z])ai(?![a-z])|chatgpt|gpt|"
+        r"[你您](?:到底|究竟)?是谁|叫(?:什么|啥)|[你您]的名字|(?<!写)自我介绍|[你您]自己|[你您]是什么$|[你您]是.{0,3}公司的|谁.{0,3}(?:创造|开发|做|训练).{0,2}你|"
         r"你是.{1,6}(?:开发|训练|创造|做)|参数|是(?:不是)?(?:一个)?人吗",
-        r"\b(?:you|your|yourself|this|here|behind|am i|the (?:model|bot|other side|other end))\b|[你您]|这|背后|我是?在",
+        r"\b(?:you|your|yourself|this|here|behind|am i|the (?:ai|model|bot|other side|other end))\b|[你您]|这|背后|我是?在|^自我介绍",
+        r"^(?!.*\b(?:my name|(?:refer to|call|know|about) me|name am i|for me|say that|dog)\b)",
     ),
     Vocabulary("""
     model models llm ai language large big small size how running run runs behind powers power powering powered based base
     using use used uses under hood inside built build made make created trained developed company version parameters million
     billion talking speaking chatting chat real actual human person people being bot robot machine computer program chatgpt
     gpt gpt-3 gpt-4 gpt-4o gpt-5 claude gemini copilot deepseek siri alexa llama qwen something name called introduce yourself
-    side end fake live agent talk assistant
-    背后 模型 语言 大 小 多大 参数 参数量 基于 版本 叫 名字 名 谁 真人 机器人 机器 人工智能 人 ai chatgpt gpt gpt4 claude
+    side end fake live alive agent talk assistant automated automatic artificial intelligence software human real life being
+    creator maker inventor developer programmer designed design programmed invented engineered coded wrote responsible first
+    full refer address named go goes prefer consider think sound whom team organization either whether aren not t someone
+    something else specify prove tell way make making makes call calling people known given particular certain
+    manufactured constructed crafted coder owner owns came brought state answer
+    聊聊 讲讲 说说 背后 模型 语言 大 小 多大 参数 参数量 基于 版本 叫 名字 名 谁 真人 机器人 机器 人工智能 人 ai chatgpt gpt gpt4 claude
     deepseek 程序 公司 开发 训练 创造 做 介绍 自我介绍 聊天 说话 对话 聊 跟 不是 还是 家 哪家 哪种 助手
     """),
     _MODEL_EN,
@@ -148,23 +167,30 @@ CAPABILITY = HelpTopic(
         r"\b(?:what|which|anything|something|things|stuff|tasks)\b.*\b(?:can|could|do|does|are|able)\b.*"
         r"\b(?:you|this|it|assistant|bot|thing|server)\b.*\b(?:do|help|offer|able|capable|good)\b|"
         r"\b(?:you|this|it|assistant|bot)\b.*\b(?:can|could|able to)\b.*\b(?:do|help|offer)\b|"
-        r"\bhow (?:can|could|do|does|would|will)\b.*\b(?:you|this|it|assistant|bot)\b.*\bhelp\b|"
+        r"\bhow (?:can|could|do|does|would|will)\b.*\b(?:you|this|it|assistant|bot)\b.*\b(?:help|assist)\b|"
+        r"\b(?:what|which|kinds?|sorts?|types?)\b.*\b(?:subjects?|subject areas|topics?|questions|queries|tasks|commands)\b.*"
+        r"\b(?:you|i|ask|answer)\b|\b(?:what|things|stuff)\b.*\byou\b.*\b(?:answer|know|assist|capable|familiar)\b|"
+        r"\bhow (?:can|do|should) i use (?:you|this)\b|"
         r"\b(?:what|which|ideas?|examples?|suggestions?|suggest|questions|things|stuff|list)\b.*\b(?:ask|try)\b|"
         r"\b(?:ask|try)\b.*\b(?:suggestions?|ideas?|examples?)\b|\bwhat can (?:i|we) (?:do|use|say)\b|"
         r"\b(?:your|you|list|show|what|which)\b.*\b(?:capabilit(?:y|ies)|abilit(?:y|ies)|skills?|features?|functions|tools)\b|"
         r"^(?:please )?help(?: me)?(?: please)?$|^menu$|(?:能|会|可以)(?:帮|为)?.{0,4}(?:做|干|帮)(?:.{0,3}(?:什么|啥|哪些)|点|忙?$)|"
-        r"[你您].{0,3}[会能](?:些)?(?:什么|啥)|(?:什么|哪些|啥).{0,2}(?:功能|工具|能力|本领|本事|用处)|[你您]的?.{0,3}(?:功能|能力|本领)|"
+        r"[你您].{0,3}[会能](?:些)?(?:什么|啥)|(?:什么|哪些|啥).{0,2}(?:功能|工具|能力|本领|本事|用处|技能)|[你您]的?.{0,3}(?:功能|能力|本领|技能)|[你您](?:都)?(?:懂|擅长)(?:些)?(?:什么|啥)|[你您](?:是|来)?(?:干嘛|干什么|做什么)(?:用)?的?$|"
         r"问[你您]?(?:些|点)?(?:什么|哪些|啥)|(?:怎么|如何)使用[你您]|^(?:帮助|功能)$|(?:第一次|刚来|刚用|新来|不知道).*(?:例子|建议|示例)",
+        r"^(?!.*\b(?:you (?:like|love|want|need|see|say|think|mind)|know me|good time)\b)(?!.*\bi (?:need|want) (?!to know|some|an?|ideas|suggestions|examples))",
     ),
     Vocabulary("""
     do doing help helping offer ask asking try trying use using useful good capable able capability capabilities ability
     abilities skill skills feature features function functions things thing stuff task tasks tool tools question questions
     example examples idea ideas suggestion suggestions suggest list assistant bot chatbot server work works first time new
-    opened started start begin menu anything something everything available me show demo
-    做 干 帮我 帮忙 忙 事情 事 功能 工具 能力 本领 本事 用处 用 使用 问题 例子 示例 建议 介绍 第一次 刚来 刚 新来 助手 机器人 帮助 试试 试 哪些
+    type types subject subjects topic topics area areas query queries answer answers answering respond response know about
+    knowledgeable knowledgable familiar versed assist accept allowed commands command capable bored asked certain best
+    opened started start begin menu able may certain programmed benefit complete anything something everything available me show demo
+    拿 来 干嘛 懂 擅长 技能 做 干 帮我 帮忙 忙 事情 事 功能 工具 能力 本领 本事 用处 用 使用 不知道 问题 例子 示例 建议 介绍 第一次 刚来 刚 新来 助手 机器人 帮助 试试 试 哪些
     """),
     "",
     "",
+    takes_asides=False,
 )
 _SETUP = """
 add register create write make define connect plug hook expose extend integrate install build bring set setup configure
@@ -194,7 +220,7 @@ SETUP_TOPICS = (
     ),
     HelpTopic(
         (
-            r"\b(?:plugins?|openapi|(?:my|our|own|rest|an?) apis?)\b(?! key)|插件|接口|api(?!密钥|key)",
+            r"\b(?:plugins?|openapi|(?:my|our|own|rest|an?) apis?)\b(?! key)|插件|接口|api(?! ?(?:密钥|keys?))",
             r"\b(?:add|write|create|make|use|install|connect|load|what is a(?= plugin))\b|添加|增加|加|写|安装|使用|接入|什么是插件",
             r"\b(?:how|can|could|where|what|possible|do)\b|怎|如何|能|可以|什么",
         ),
@@ -311,12 +337,12 @@ def find_topic(clauses: list[str]) -> HelpTopic | None:
     rest = [clause for clause in clauses if clause not in talk and not _is_pleasantry(clause)]
     if not rest:
         return min(talk.values(), key=SMALL_TALK.index, default=None)
-    asked = [clause for clause in rest if not is_statement(clause)] or rest
     topics = (*SETUP_TOPICS, WHO, CAPABILITY)
-    topic = next((topic for topic in topics if topic.matches(", ".join(rest), asked)), None)
-    if topic is None and sum(map(is_question, rest)) <= 1:
+    topic = next((topic for topic in topics if topic.matches(rest)), None)
+    if topic is None and sum(map(is_question, rest)) == 1:
         # Clauses that say what it is wished for: "I want it to check our stock, how do I add my own tools?"
-        topic = next((topic for topic in topics for clause in asked if topic.matches(clause, [clause])), None)
+        asked = [clause for clause in rest if is_question(clause)]
+        topic = next((topic for topic in topics if topic.takes_asides and topic.matches(asked)), None)
     return topic
 
 
@@ -325,7 +351,7 @@ def _is_pleasantry(clause: str) -> bool:
 
 
 def _find_small_talk(clause: str) -> HelpTopic | None:
-    return next((topic for topic in SMALL_TALK if topic.matches(clause, [clause])), None)
+    return next((topic for topic in SMALL_TALK if topic.matches([clause])), None)
 
 
 _ASKS_YES_OR_NO = re.compile(r"\b(?:are you|am i|is this|is it)\b|你是(?!谁|什么|哪)|在[跟和]", re.IGNORECASE)
