@@ -57,7 +57,7 @@ _PEOPLE = (
     r"(?:people|persons?|ppl|pax|guests?|adults?|diners?|of us|seats?|spots?|places|grown-?ups|friends|colleagues)"
 )
 _WHEN = (
-    r"(?:at|on|in|by|near|around|about|this|and (?:we|i|would|want|need)|next|tonight|tonite|today|tomorrow|tmrw|tmr|for|outside|inside|with a|under|"
+    r"(?:at|on|in|by|near|nearby|close|around|about|this|that has|who|and (?:we|i|would|want|need)|next|tonight|tonite|today|tomorrow|tmrw|tmr|for|outside|inside|with a|under|"
     r"if|from|after|before|please|pls|plz|thanks|thx|asap|monday|tuesday|wednesday|thursday|friday|saturday|sunday|noon|"
     r"midday|lunch|dinner|brunch|breakfast|somewhere|booked|reserved|\d{1,2}(?:[:.]\d\d)? ?(?:pm|am|h|o'clock)|\d\d:\d\d)"
 )
@@ -84,7 +84,7 @@ _PARTY = re.compile(
 )
 _TABLE = re.compile(
     r"\b(?:table|tble|tabel|reservations?|booking|rez)\b|\b(?:book|reserve)\b.*\b(?:dinner|lunch|brunch|breakfast|supper|"
-    r"seats?|spots?|places)\b|\b(?:dinner|lunch|brunch|breakfast|supper)\b.*\b(?:booked|reserved)\b"
+    r"seats?|spots?|places?|restaurant|bar|pub|cafe|bistro|diner|steakhouse|pizzeria|tavern|party of)\b|\b(?:dinner|lunch|brunch|breakfast|supper)\b.*\b(?:booked|reserved)\b"
 )
 _WISH = re.compile(
     r"\b(?:book|reserve|need|want|wanna|(?:would|'d) (?:like|love)|id like|like to|love to|get|give|find|arrange|schedule|make|looking|can we|could we|may we|can i|could i|"
@@ -125,10 +125,10 @@ people persons person ppl guests guest adults pax diners children kids family fr
 today tomorrow tmrw tmr evening night noon midday afternoon morning weekend week monday tuesday wednesday thursday
 friday saturday sunday january february march april may june july august september october november december pm am
 o clock oclock half past quarter around near window outside inside terrace garden corner quiet big small large next
-under name time wife husband girlfriend boyfriend myself three parents
+under name time bar pub cafe bistro steakhouse pizzeria tavern highly rated top best nearby close nice food wife husband girlfriend boyfriend myself three parents
 th st nd rd h asap soon after before eat dine have free until
 """)
-_PLACE = re.compile(r"\b(?:at|in|near|from|under|for)(?: (?:an?|the))?((?: (?!for\b|on\b|at\b|tonight|tomorrow)[\w'&-]+){1,3})")
+_PLACE = re.compile(r"\b(?:at|in|near|to|from|under|for)(?: (?:an?|the))?((?: (?!for\b|on\b|at\b|tonight|tomorrow)[\w'&-]+){1,3})")
 
 
 def match_booking(question: str) -> dict[str, Any] | None:
