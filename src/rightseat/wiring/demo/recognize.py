@@ -18,19 +18,22 @@ MAX_PEOPLE = 100
 # The clock
 
 _CLOCK_WORDS = Vocabulary("""
-time date day month year hour minute full timezone zone week weekday clock timestamp today todays tonight currently current present exact moment utc
-gmt universal late look check read display print monday tuesday wednesday thursday friday saturday sunday noon midnight
-morning afternoon evening lost track forgot watch
-当前 此刻 这会儿 今天 今儿 今日 几点钟 几点 钟 时间 时候 日期 几号 几月 几日 几 号 日 月份 月 年份 年 星期几 星期 周几 礼拜几 礼拜 天 早上
-上午 中午 下午 晚上 utc 世界时 标准 看看 看 查看 查询 查 显示 报时 报 忘 表 手表
+time date day month year hour minute full timezone zone week weekday clock timestamp today todays tonight currently
+current present exact moment utc gmt universal late look check read display print monday tuesday wednesday thursday
+friday saturday sunday noon midnight morning afternoon evening lost track forgot watch
+当前 此刻 这会儿 今天 今儿 今日 几点钟 几点 钟 时间 时候 日期 几号 几月 几日 几 号 日 月份 月 年份 年 星期几 星期
+周几 礼拜几 礼拜 天 早上 上午 中午 下午 晚上 世界时 标准 看看 看 查看 查询 查 显示 报时 报 忘 表 手表
 """)
 _THING = r"(?:time|date|day|weekday|month|year)"
 _CLOCK = re.compile(
-    rf"\b{_THING}(?: of the (?:week|month))?(?: and (?:the )?{_THING})? (?:is it|it is|is today|today is|are we|we are|"
+    rf"\b{_THING}(?: of the (?:week|month))?(?: and (?:the )?{_THING})? (?:is it|it is|is today|today is|are we|"
+    rf"we are|"
     rf"do we have|do you have)\b|\b(?:what|which) {_THING}(?: and {_THING})? (?:is it|are we|is today)\b|"
     rf"\b(?:current|exact|present|utc|gmt|today'?s)(?: utc| gmt)? (?:{_THING}|timestamp)\b|\b{_THING} utc\b|"
     rf"\b{_THING} (?:right )?(?:now|today|check|at the moment)\b|\bthe (?:day|month|year) today\b|"
-    r"(?<!what is )(?<!what's )\bthe (?:time|date|clock)(?: for me| please)*$|\bwhat(?:'s|s| is) today$|\bhour (?:and minute )?is it\b|\bwhat(?:'s|s| is) the day(?: of the week)?$|\btoday is what (?:date|day)\b|\bwhat(?:'s|s| is) the (?:utc )?(?:time|date)\b|"
+    r"(?<!what is )(?<!what's )\bthe (?:time|date|clock)(?: for me| please)*$|\bwhat(?:'s|s| is) today$|"
+    r"\bhour (?:and minute )?is it\b|\bwhat(?:'s|s| is) the day(?: of the week)?$|\btoday is what (?:date|"
+    r"day)\b|\bwhat(?:'s|s| is) the (?:utc )?(?:time|date)\b|"
     r"\bwhat (?:the )?(?:time|date) (?:it )?is\b|\bthe (?:time|date) and (?:the )?(?:time|date)\b|"
     r"\b(?:got|have|know|tell me|give me) the (?:time|date)\b|\bhow late is it\b|^(?:the )?time$"
 )
@@ -57,9 +60,12 @@ _PEOPLE = (
     r"(?:people|persons?|ppl|pax|guests?|adults?|diners?|of us|seats?|spots?|places|grown-?ups|friends|colleagues)"
 )
 _WHEN = (
-    r"(?:at|on|in|by|near|nearby|close|around|about|this|that has|who|and (?:we|i|would|want|need)|next|tonight|tonite|today|tomorrow|tmrw|tmr|for|outside|inside|with a|under|"
-    r"if|from|after|before|please|pls|plz|thanks|thx|asap|monday|tuesday|wednesday|thursday|friday|saturday|sunday|noon|"
-    r"midday|lunch|dinner|brunch|breakfast|somewhere|booked|reserved|\d{1,2}(?:[:.]\d\d)? ?(?:pm|am|h|o'clock)|\d\d:\d\d)"
+    r"(?:at|on|in|by|near|nearby|close|around|about|this|that has|who|and (?:we|i|would|want|need)|next|tonight|"
+    r"tonite|today|tomorrow|tmrw|tmr|for|outside|inside|with a|under|"
+    r"if|from|after|before|please|pls|plz|thanks|thx|asap|monday|tuesday|wednesday|thursday|friday|saturday|"
+    r"sunday|noon|"
+    r"midday|lunch|dinner|brunch|breakfast|somewhere|booked|reserved|\d{1,2}(?:[:.]\d\d)? ?(?:pm|am|h|o'clock)|"
+    r"\d\d:\d\d)"
 )
 _NUMBER = r"(?<![\d.,:/$€£#+-])(\d{1,3})(?![\d%]| ?(?:pm|am|o'?clock|h)\b)"
 _COUNTS = (
@@ -75,7 +81,8 @@ _RELATIVE = (
     r"daughter|brother|sister|boss|colleague|date|grand(?:mother|father|ma|pa)|neighbou?r|client|guest|roommate)"
 )
 _RELATIVES = (
-    r"(?:friends|kids|children|colleagues|coworkers|guests|sons|daughters|brothers|sisters|others|people|adults|clients)"
+    r"(?:friends|kids|children|colleagues|coworkers|guests|sons|daughters|brothers|sisters|others|"
+    r"people|adults|clients)"
 )
 _MEMBER = rf"(?:me|myself|i|(?:my|a|1) {_RELATIVE}|my parents|(?:my )?\d{{1,2}} (?:other )?{_RELATIVES})\b"
 _JOIN = r"(?:, (?:and )?| and | \+ | with | plus )"
@@ -83,61 +90,74 @@ _PARTY = re.compile(
     rf"\b{_MEMBER}(?:{_JOIN}{_MEMBER})+(?!{_JOIN}(?:the|our|some|my|his|her|their|several|a few|maybe)\b)"
 )
 _TABLE = re.compile(
-    r"\b(?:table|tble|tabel|reservations?|booking|rez)\b|\b(?:book|reserve)\b.*\b(?:dinner|lunch|brunch|breakfast|supper|"
-    r"seats?|spots?|places?|restaurant|bar|pub|cafe|bistro|diner|steakhouse|pizzeria|tavern|party of)\b|\b(?:dinner|lunch|brunch|breakfast|supper)\b.*\b(?:booked|reserved)\b"
+    r"\b(?:table|tble|tabel|reservations?|booking|rez)\b|\b(?:book|reserve)\b.*\b(?:dinner|lunch|brunch|"
+    r"breakfast|supper|"
+    r"seats?|spots?|places?|restaurant|bar|pub|cafe|bistro|diner|steakhouse|pizzeria|tavern|party of)\b|"
+    r"\b(?:dinner|lunch|brunch|breakfast|supper)\b.*\b(?:booked|reserved)\b"
 )
 _WISH = re.compile(
-    r"\b(?:book|reserve|need|want|wanna|(?:would|'d) (?:like|love)|id like|like to|love to|get|give|find|arrange|schedule|make|looking|can we|could we|may we|can i|could i|"
+    r"\b(?:book|reserve|need|want|wanna|(?:would|'d) (?:like|love)|id like|like to|love to|get|give|find|"
+    r"arrange|schedule|make|looking|can we|could we|may we|can i|could i|"
     r"may i|possible|would be (?:great|nice|good|lovely|perfect|fine))\b|"
-    r"(?:^|, )(?:an? |one )?(?:(?:dinner|lunch|quiet|nice|small|big|restaurant) )?(?:table|tble|reservation|booking)\b"
+    r"(?:^|, )(?:an? |one )?(?:(?:dinner|lunch|quiet|nice|small|big|restaurant) )?(?:table|tble|reservation|"
+    r"booking)\b"
 )
 # Other meanings of the words, and sentences that tell or ask of a booking instead of asking for one.
 _OTHER_TABLE = re.compile(
     # a table of data, a piece of furniture, a game, another thing to book
-    r"\b(?:tables|table of|columns?|rows?|cells?|html|sql|excel|csv|word|markdown|latex|spreadsheet|database|document|"
-    r"periodic|multiplication|times table|league|coffee|dining|pool|ping|tennis|snooker|billiard|chairs|wood|wooden|build|"
-    r"assemble|buy|sell|cheap|discount|price|cost|dollars|euros|pounds|bucks|amazon|ebay|ikea|kitchen|draw|fill|create|"
-    r"paint|flights?|planes?|hotels?|rooms?|trains?|bus|movie|film|cinema|theat\w+|concert|tickets?|doctor\w*|dentist\w*|"
+    r"\b(?:tables|table of|columns?|rows?|cells?|html|sql|excel|csv|word|markdown|latex|spreadsheet|database|"
+    r"document|"
+    r"periodic|multiplication|times table|league|coffee|dining|pool|ping|tennis|snooker|billiard|chairs|wood|"
+    r"wooden|build|"
+    r"assemble|buy|sell|cheap|discount|price|cost|dollars|euros|pounds|bucks|amazon|ebay|ikea|kitchen|draw|fill|"
+    r"create|"
+    r"paint|flights?|planes?|hotels?|rooms?|trains?|bus|movie|film|cinema|theat\w+|concert|tickets?|doctor\w*|"
+    r"dentist\w*|"
     r"appointment|court|taxi|car|course|class|dogs?|cats?|order)\b|[$€£]|"
-    r"\bma(?:ke|de|king)(?: me| us| up)? (?:an?|the) (?:\w+ )?table\b(?! reservation| booking)|\b(?:at|on|under|around) the "
+    r"\bma(?:ke|de|king)(?: me| us| up)? (?:an?|the) (?:\w+ )?table\b(?! reservation| booking)|\b(?:at|on|under|"
+    r"around) the "
     r"table\b|"
     # a text, a lesson, another person, a condition
-    r"\b(?:author|novel|homework|script|recommend|suggest|review|available|correct|english|phrase|sentence|say|said|says|"
-    r"asked|told|translate|summari[sz]e|write|draft|email|mail|story|poem|remind|pretend|imagine|suppose|example|practi[cs]e|"
+    r"\b(?:author|novel|homework|script|recommend|suggest|review|available|correct|english|phrase|sentence|say|"
+    r"said|says|"
+    r"asked|told|translate|summari[sz]e|write|draft|email|mail|story|poem|remind|pretend|imagine|suppose|"
+    r"example|practi[cs]e|"
     r"deposit|refund|if i|if we|do i|do we|should|you can|they|he|she|or|maybe)\b|"
     r"\b(?:tell|ask|call|text|message) (?!me|us|and)\w+ (?:to|that|and|she|he)\b|"
     # not, not now, not any more, already, again and again
-    r"\b(?:cancel\w*|change|move|instead|another|second|without|not|dont|didnt|wont|cant|never|no longer|was|were|had|got|ago|"
+    r"\b(?:cancel\w*|change|move|instead|another|second|without|not|dont|didnt|wont|cant|never|no longer|was|"
+    r"were|had|got|ago|"
     r"yesterday|last|would have|always|usually|often|every|my (?:reservation|booking|table))\b|n't\b|"
     r"\b(?:i|we|have|has|already|just|been) (?:booked|reserved)\b|(?:^|, )(?:i|we) (?:find|get|make|book|reserve)\b|"
     # 4 or 5, 4-6, from 4 to 6
     r"\d ?[-–~/] ?\d|\bto \d+ (?:people|persons|guests)|"
-    r"(?:^|, )(?:so |and |but )?(?:how|what|which|who|why|when|where|does|did|are|has|have|is (?!there|it possible))\b"
+    r"(?:^|, )(?:so |and |but )?(?:how|what|which|who|why|when|where|does|did|are|has|have|is (?!there|"
+    r"it possible))\b"
 )
 _POLITE = re.compile(
     r"\b(?:i was wondering(?: if| whether)?|if (?:it is|it's|at all|you|u|that's)?\b(?: can| could| don'?t mind)?|"
     r"would you mind|the two of us)\b"
 )
 _BOOKING_WORDS = Vocabulary("""
-table tble tabel reservation reservations booking rez schedule set secure call book reserve booked reserved dinner lunch brunch breakfast supper meal seat
-seats spot place party group restaurant find arrange make making looking would great nice good lovely perfect fine
-people persons person ppl guests guest adults pax diners children kids family friends colleagues team us tonight tonite
-today tomorrow tmrw tmr evening night noon midday afternoon morning weekend week monday tuesday wednesday thursday
-friday saturday sunday january february march april may june july august september october november december pm am
-o clock oclock half past quarter around near window outside inside terrace garden corner quiet big small large next
-under name time bar pub cafe bistro steakhouse pizzeria tavern highly rated top best nearby close nice food wife husband girlfriend boyfriend myself three parents
-th st nd rd h asap soon after before eat dine have free until
+table tble tabel reservation reservations booking rez schedule set secure call book reserve booked reserved dinner
+lunch brunch breakfast supper meal seat seats spot place party group restaurant find arrange make making looking
+would great nice good lovely perfect fine people persons person ppl guests guest adults pax diners children kids
+family friends colleagues team us tonight tonite today tomorrow tmrw tmr evening night noon midday afternoon
+morning weekend week monday tuesday wednesday thursday friday saturday sunday january february march april may june
+july august september october november december pm am o clock oclock half past quarter around near window outside
+inside terrace garden corner quiet big small large next under name time bar pub cafe bistro steakhouse pizzeria
+tavern highly rated top best nearby close food wife husband girlfriend boyfriend myself three parents th st nd rd h
+asap soon after before eat dine have free until
 """)
-_PLACE = re.compile(r"\b(?:at|in|near|to|from|under|for)(?: (?:an?|the))?((?: (?!for\b|on\b|at\b|tonight|tomorrow)[\w'&-]+){1,3})")
+_PLACE = re.compile(
+    r"\b(?:at|in|near|to|from|under|for)(?: (?:an?|the))?((?: (?!for\b|on\b|at\b|tonight|tomorrow)[\w'&-]+){1,3})"
+)
 
 
 def match_booking(question: str) -> dict[str, Any] | None:
     """Return the arguments of demo_book for a request for one table in a restaurant that says for how many."""
     clauses = split_clauses(question)
-    if is_chinese(question):
-        people = _count_people_zh(clauses)
-    else:
-        people = _count_people(clauses)
+    people = _count_people_zh(clauses) if any(map(is_chinese, clauses)) else _count_people(clauses)
     return {"people": people} if 0 < people <= MAX_PEOPLE else None
 
 
@@ -165,20 +185,28 @@ def _count_party(text: str) -> int:
 
 
 _PAIR_ZH = re.compile(
-    r"我(?:和|跟|与)(?:我的|我)?(?:一个)?(?:女朋友|男朋友|女友|男友|老婆|老公|妻子|丈夫|太太|先生|爱人|朋友|妈妈|爸爸|母亲|父亲|同事|儿子|"
+    r"我(?:和|跟|与)(?:我的|我)?(?:一个)?(?:女朋友|男朋友|女友|男友|老婆|老公|妻子|丈夫|太太|先生|爱人|朋友|"
+    r"妈妈|爸爸|母亲|父亲|同事|儿子|"
     r"女儿|老板|对象|媳妇|闺蜜)(?![和跟与、])"
 )
 _FRIENDS_ZH = re.compile(r"(?:和|跟|与|带|约)(?:我)?(\d{1,2})(?:个|位)?(?:朋友|同事|客人|孩子|同学)")
-_COUNT_ZH = re.compile(r"(?<![\d.:/-])(\d{1,3})(?:个人|人|位(?![子置于])|个(?:大人|客人))(?!份|次|间|民|数)|人数(?:是|为)?(\d{1,3})")
+_COUNT_ZH = re.compile(
+    r"(?<![\d.:/-])(\d{1,3})(?:个人|人|位(?![子置于])|个(?:大人|客人))(?!份|次|间|民|数)|人数(?:是|为)?(\d{1,3})"
+)
 _TABLE_ZH = re.compile(
-    r"(?:订|预定|预约|留|安排|定(?=[个一张位桌座\d]))[^,]{0,24}(?:桌|位|座|包间|包厢)|订座|(?:^|,)(?:请|其实)?(?:是)?(?:我们?)?(?:想?要|来|给我们?)[^,]{0,12}(?:桌|位子|座位)"
+    r"(?:订|预定|预约|留|安排|定(?=[个一张位桌座\d]))[^,]{0,24}(?:桌|位|座|包间|包厢)|订座|(?:^|,)(?:请|"
+    r"其实)?(?:是)?(?:我们?)?(?:想?要|来|给我们?)[^,]{0,12}(?:桌|位子|座位)"
 )
 _MEAL_ZH = re.compile(r"餐|饭|吃|火锅|聚|宴|馆|酒楼|烧烤")
 _OTHER_TABLE_ZH = re.compile(
-    r"怎|如何|为什么|什么|多少|几天|哪|谁|不要|不用|别|没|取消|退|改成|改为|改到|改一|昨|前天|上次|上周|刚才|订了|订过|定了|留了|已经|如果|要是|应该|"
-    r"要不要|该不该|押金|定金|提前|多少钱|尺寸|买|订购|推荐|翻译|英语|英文|写|总结|概括|说要|[他她]|表格|会议|房|酒店|宾馆|票|外卖|蛋糕|医|电影|"
-    r"椅|一套|家具|定制|订制|订阅|车|船|飞机|座谈|面试|课|讲座|展|演出|演唱会|比赛|球|班|考试|ktv|再订|再定|或者?|还是|提醒|画|做一|闹钟|位置在|[两二三四五六七八九十2-9](?:张|个)?(?:桌子|餐桌|大桌|圆桌|桌)|"
-    r"[两二三四五六七八九十2-9]张|[一两二三四五六七八九][一两二三四五六七八九](?:个|位|人)|\d[-~到至]\d|[一-九]到[一-九]"
+    r"怎|如何|为什么|什么|多少|几天|哪|谁|不要|不用|别|没|取消|退|改成|改为|改到|改一|昨|前天|上次|上周|刚才|"
+    r"订了|订过|定了|留了|已经|如果|要是|应该|"
+    r"要不要|该不该|押金|定金|提前|多少钱|尺寸|买|订购|推荐|翻译|英语|英文|写|总结|概括|说要|[他她]|表格|会议|"
+    r"房|酒店|宾馆|票|外卖|蛋糕|医|电影|"
+    r"椅|一套|家具|定制|订制|订阅|车|船|飞机|座谈|面试|课|讲座|展|演出|演唱会|比赛|球|班|考试|ktv|再订|再定|"
+    r"或者?|还是|提醒|画|做一|闹钟|位置在|[两二三四五六七八九十2-9](?:张|个)?(?:桌子|餐桌|大桌|圆桌|桌)|"
+    r"[两二三四五六七八九十2-9]张|[一两二三四五六七八九][一两二三四五六七八九](?:个|位|人)|\d[-~到至]\d|"
+    r"[一-九]到[一-九]"
 )
 
 
@@ -198,29 +226,36 @@ def _count_people_zh(clauses: list[str]) -> int:
 
 _SALES = re.compile(r"\b(?:sales|revenues?|turnover|sold|sell)\b|销售|销量|业绩|营收|营业额|卖")
 _VIEW = re.compile(
-    r"\b(?:charts?|plot|graphs?|diagram|draw|visual\w*|picture|bars?|curve|histogram|trend|show|display|see|view|paint|"
-    r"render|how (?:did|have|has|were|are|was|is)|(?:do|did) .* look like|(?:best|worst|most|least).*\b(?:months?|sales|sell)|"
+    r"\b(?:charts?|plot|graphs?|diagram|draw|visual\w*|picture|bars?|curve|histogram|trend|show|display|see|"
+    r"view|paint|"
+    r"render|how (?:did|have|has|were|are|was|is)|(?:do|did) .* look like|(?:best|worst|most|"
+    r"least).*\b(?:months?|sales|sell)|"
     r"months?.*\b(?:best|worst|most|least))\b|图|画|绘|显示|展示|可视化|看|曲线|走势|趋势|怎么样|如何|最"
 )
 _SALES_WORDS = Vocabulary("""
 sales revenue revenues turnover sold sell selling figures figure numbers number data chart charts plot graph graphs
 diagram bar bars column line curve histogram trend trends visual visuals visualize visualise visualization picture
-overview display draw create make generate render produce prepare view build paint put month months monthly year years
-yearly annual each every per over time far using develop developed development going go went doing look looked looks
-looking did were best worst highest lowest strongest weakest better least total overall company business date nice
-boss wants lets shows was great good quick simple small how's performance performing progress evolve evolved changed first half
-看看 看一看 看下 查看 看 显示 展示 画出 画成 画 绘制 绘出 绘 生成 制作 做成 做 来 出来 出 张 幅 份 今年度 今年 本年度 本年 上半年 全年 每个月
-每月 各个月份 各个月 各月份 各月 按月份 按月 月度 逐月 月份 月 销售额 销售量 销量 销售数据 销售情况 销售业绩 销售 业绩 营收 营业额 卖 数据
-走势 趋势 曲线 统计 报表 报告 柱状图 条形图 折线图 曲线图 柱形图 图表 图形 图片 图 可视化 形式 方式 公司 情况 表现 最好 最差 最高 最低 最多 最少
-了解 以 成 老板 开会 如何 两 直观
+overview display draw create make generate render produce prepare view build paint put month months monthly year
+years yearly annual each every per over time far using develop developed development going go went doing look
+looked looks looking did were best worst highest lowest strongest weakest better least total overall company
+business date nice boss wants lets shows was great good quick simple small how's performance performing progress
+evolve evolved changed first half
+看看 看一看 看下 查看 看 显示 展示 画出 画成 画 绘制 绘出 绘 生成 制作 做成 做 来 出来 出 张 幅 份 今年度 今年
+本年度 本年 上半年 全年 每个月 每月 各个月份 各个月 各月份 各月 按月份 按月 月度 逐月 月份 月 销售额 销售量 销量
+销售数据 销售情况 销售业绩 销售 业绩 营收 营业额 卖 数据 走势 趋势 曲线 统计 报表 报告 柱状图 条形图 折线图 曲线图
+柱形图 图表 图形 图片 图 可视化 形式 方式 公司 情况 表现 最好 最差 最高 最低 最多 最少 了解 以 成 老板 开会 如何 两
+直观
 """)
 # Other sales than those of the year by month, or something else to do with them.
 _OTHER_SALES = re.compile(
     r"\b(?:this month|last|previous|next|make sales|sales (?:to|need|want|like|line|team|tax|rep|date|business)|"
-    r"(?:want|need|in) sales|not|don'?t|never|no|why|how (?:do|can|could|would|should|to) (?:i|we|you|make|draw|plot|create)|"
-    r"(?:what|which)(?: is|'s|s)? (?:an?|the best|better|are) |what (?:is|are) (?:the )?sales$|is an? |who|when|i sold|my car)"
+    r"(?:want|need|in) sales|not|don'?t|never|no|why|how (?:do|can|could|would|should|to) (?:i|we|you|make|draw|"
+    r"plot|create)|"
+    r"(?:what|which)(?: is|'s|s)? (?:an?|the best|better|are) |what (?:is|are) (?:the )?sales$|is an? |who|when|"
+    r"i sold|my car)"
     r"\b|^(?:i|we) (?:see|like|have|view|get|make|show|plot|draw|can see|love)\b|^(?:sales|revenue)$|"
-    r"\d|怎么(?!样)|什么(?!样)|如何(?=提|画|做)|为什么|去年|明年|前年|上个?月|这个月|本月|下个?月|不要|别|谁|我(?:这个月|今年)?卖|几个人|多少人"
+    r"\d|怎么(?!样)|什么(?!样)|如何(?=提|画|做)|为什么|去年|明年|前年|上个?月|这个月|本月|下个?月|不要|别|谁|"
+    r"我(?:这个月|今年)?卖|几个人|多少人"
 )
 
 

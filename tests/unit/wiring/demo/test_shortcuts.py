@@ -47,11 +47,17 @@ def test_the_weights_do_not_see_the_clock_for_other_times(question: str) -> None
         ("I need a restaurant reservation for tomorrow", True),
         ("periodic table", False),
         ("Write a table of contents for my book", False),
+        ("Can we get a table tonight?", True),
+        ("please reserve me a table at Luigi's on may 3rd at 8 pm", True),
+        ("how do I reserve a table for 4 people at a Michelin restaurant?", False),
+        ("I don't want to book a table", False),
+        ("Book a hotel with a restaurant", False),
+        ("怎么订四个人的位子？", False),
         ("推荐一家餐厅订位方便的", False),
         ("帮我订个位", True),
     ],
 )
-def test_the_weights_see_the_booking_only_for_tables(question: str, related: bool) -> None:
+def test_a_request_for_a_table_without_a_number_is_known(question: str, related: bool) -> None:
     assert bool(SHORTCUT["demo_book"].related.search(question)) == related
 
 

@@ -3,6 +3,8 @@
 - model: EmbeddedModel, which chooses for each prompt how it is answered.
 - shortcuts: questions that rules recognise, answered by a tool call without asking the weights.
 - help_answers: greetings, what the assistant can do, and how to set it up.
+- help_topics: the words that tell each topic of help, and its answer.
+- clauses: clauses of a message and the vocabularies that cover them, for rules.
 - request_intent: what a request asks for, and whether a call's arguments stand in it.
 - plain_chat: answers of the weights without tools: sentences, repetition, doubtful numbers.
 - passages: the sentence of a text that answers a question about it.
