@@ -27,20 +27,18 @@ friday saturday sunday noon midnight morning afternoon evening lost track forgot
 _THING = r"(?:time|date|day|weekday|month|year)"
 _CLOCK = re.compile(
     rf"\b{_THING}(?: of the (?:week|month))?(?: and (?:the )?{_THING})? (?:is it|it is|is today|today is|are we|"
-    rf"we are|"
-    rf"do we have|do you have)\b|\b(?:what|which) {_THING}(?: and {_THING})? (?:is it|are we|is today)\b|"
+    rf"we are|do we have|do you have)\b|\b(?:what|which) {_THING}(?: and {_THING})? (?:is it|are we|is today)\b|"
     rf"\b(?:current|exact|present|utc|gmt|today'?s)(?: utc| gmt)? (?:{_THING}|timestamp)\b|\b{_THING} utc\b|"
     rf"\b{_THING} (?:right )?(?:now|today|check|at the moment)\b|\bthe (?:day|month|year) today\b|"
     r"(?<!what is )(?<!what's )\bthe (?:time|date|clock)(?: for me| please)*$|\bwhat(?:'s|s| is) today$|"
-    r"\bhour (?:and minute )?is it\b|\bwhat(?:'s|s| is) the day(?: of the week)?$|\btoday is what (?:date|"
-    r"day)\b|\bwhat(?:'s|s| is) the (?:utc )?(?:time|date)\b|"
-    r"\bwhat (?:the )?(?:time|date) (?:it )?is\b|\bthe (?:time|date) and (?:the )?(?:time|date)\b|"
-    r"\b(?:got|have|know|tell me|give me) the (?:time|date)\b|\bhow late is it\b|^(?:the )?time$"
+    r"\bhour (?:and minute )?is it\b|\bwhat(?:'s|s| is) the day(?: of the week)?$|\btoday is what (?:date|day)\b|"
+    r"\bwhat(?:'s|s| is) the (?:utc )?(?:time|date)\b|\bwhat (?:the )?(?:time|date) (?:it )?is\b|\bthe (?:time|"
+    r"date) and (?:the )?(?:time|date)\b|\b(?:got|have|know|tell me|give me) the (?:time|date)\b|\bhow late is it\b|"
+    r"^(?:the )?time$"
 )
 _CLOCK_ZH = re.compile(
-    r"(?:现在|当前|目前|此刻|这会儿|今天|今日|今儿).{0,12}"
-    r"(?:几点|几号|几月|几日|星期几|周几|礼拜几|哪一?[天年月]|时间|日期|时候|多少号)|"
-    r"几点钟?[了啦]|^报时|utc时间|^(?:看|查|报|给我|帮我)?(?:看|查|报)?(?:一下|下)?时间$"
+    r"(?:现在|当前|目前|此刻|这会儿|今天|今日|今儿).{0,12}(?:几点|几号|几月|几日|星期几|周几|礼拜几|哪一?[天年月]|"
+    r"时间|日期|时候|多少号)|几点钟?[了啦]|^报时|utc时间|^(?:看|查|报|给我|帮我)?(?:看|查|报)?(?:一下|下)?时间$"
 )
 _OTHER_TIME = re.compile(r"\d|\b(?:in|from|to|lives?|when|if|film|movie|story|calendar|flight)\b|时差|国|那边|如果")
 
@@ -57,15 +55,14 @@ def match_clock(question: str) -> dict[str, Any] | None:
 # Tables in a restaurant
 
 _PEOPLE = (
-    r"(?:people|persons?|ppl|pax|guests?|adults?|diners?|of us|seats?|spots?|places|grown-?ups|friends|colleagues)"
+    r"(?:people|persons?|ppl|pax|guests?|adults?|diners?|of us|seats?|spots?|places|grown-?ups|kids|children|babies|"
+    r"toddlers)"
 )
 _WHEN = (
     r"(?:at|on|in|by|near|nearby|close|around|about|this|that has|who|and (?:we|i|would|want|need)|next|tonight|"
-    r"tonite|today|tomorrow|tmrw|tmr|for|outside|inside|with a|under|"
-    r"if|from|after|before|please|pls|plz|thanks|thx|asap|monday|tuesday|wednesday|thursday|friday|saturday|"
-    r"sunday|noon|"
-    r"midday|lunch|dinner|brunch|breakfast|somewhere|booked|reserved|\d{1,2}(?:[:.]\d\d)? ?(?:pm|am|h|o'clock)|"
-    r"\d\d:\d\d)"
+    r"tonite|today|tomorrow|tmrw|tmr|for|outside|inside|with a|under|if|from|after|before|please|pls|plz|thanks|thx|"
+    r"asap|monday|tuesday|wednesday|thursday|friday|saturday|sunday|noon|midday|lunch|dinner|brunch|breakfast|"
+    r"somewhere|booked|reserved|\d{1,2}(?:[:.]\d\d)? ?(?:pm|am|h|o'clock)|\d\d:\d\d)"
 )
 _NUMBER = r"(?<![\d.,:/$€£#+-])(\d{1,3})(?![\d%]| ?(?:pm|am|o'?clock|h)\b)"
 _COUNTS = (
@@ -81,62 +78,53 @@ _RELATIVE = (
     r"daughter|brother|sister|boss|colleague|date|grand(?:mother|father|ma|pa)|neighbou?r|client|guest|roommate)"
 )
 _RELATIVES = (
-    r"(?:friends|kids|children|colleagues|coworkers|guests|sons|daughters|brothers|sisters|others|"
-    r"people|adults|clients)"
+    r"(?:friends|kids|children|colleagues|coworkers|guests|sons|daughters|brothers|sisters|others|people|adults|"
+    r"clients)"
 )
 _MEMBER = rf"(?:me|myself|i|(?:my|a|1) {_RELATIVE}|my parents|(?:my )?\d{{1,2}} (?:other )?{_RELATIVES})\b"
 _JOIN = r"(?:, (?:and )?| and | \+ | with | plus )"
 _PARTY = re.compile(
-    rf"\b{_MEMBER}(?:{_JOIN}{_MEMBER})+(?!{_JOIN}(?:the|our|some|my|his|her|their|several|a few|maybe)\b)"
+    rf"\b{_MEMBER}(?:{_JOIN}{_MEMBER})+(?! and | plus | with | \+ |, (?:and|the|our|some|my|his|her|their|several|"
+    rf"a few)\b)"
 )
+_NAME_BEFORE = re.compile(r"\b(?:for|with|and|plus) [a-z']+(?:,| and) $")
 _TABLE = re.compile(
-    r"\b(?:table|tble|tabel|reservations?|booking|rez)\b|\b(?:book|reserve)\b.*\b(?:dinner|lunch|brunch|"
-    r"breakfast|supper|"
-    r"seats?|spots?|places?|restaurant|bar|pub|cafe|bistro|diner|steakhouse|pizzeria|tavern|party of)\b|"
+    r"\b(?:table|tble|tabel|reservations?|booking|rez)\b|\b(?:book|reserve)\b.*\b(?:dinner|lunch|brunch|breakfast|"
+    r"supper|seats?|spots?|places?|restaurant|bar|pub|cafe|bistro|diner|steakhouse|pizzeria|tavern|party of)\b|"
     r"\b(?:dinner|lunch|brunch|breakfast|supper)\b.*\b(?:booked|reserved)\b"
 )
 _WISH = re.compile(
-    r"\b(?:book|reserve|need|want|wanna|(?:would|'d) (?:like|love)|id like|like to|love to|get|give|find|"
-    r"arrange|schedule|make|looking|can we|could we|may we|can i|could i|"
-    r"may i|possible|would be (?:great|nice|good|lovely|perfect|fine))\b|"
-    r"(?:^|, )(?:an? |one )?(?:(?:dinner|lunch|quiet|nice|small|big|restaurant) )?(?:table|tble|reservation|"
-    r"booking)\b"
+    r"\b(?:book|reserve|need|want|wanna|(?:would|'d) (?:like|love)|id like|like to|love to|get|give|find|arrange|"
+    r"schedule|make|looking|can we|could we|may we|can i|could i|may i|possible|would be (?:great|nice|good|lovely|"
+    r"perfect|fine))\b|(?:^|, )(?:an? |one )?(?:(?:dinner|lunch|quiet|nice|small|big|restaurant) )?(?:table|tble|"
+    r"reservation|booking)\b"
 )
 # Other meanings of the words, and sentences that tell or ask of a booking instead of asking for one.
 _OTHER_TABLE = re.compile(
     # a table of data, a piece of furniture, a game, another thing to book
     r"\b(?:tables|table of|columns?|rows?|cells?|html|sql|excel|csv|word|markdown|latex|spreadsheet|database|"
-    r"document|"
-    r"periodic|multiplication|times table|league|coffee|dining|pool|ping|tennis|snooker|billiard|chairs|wood|"
-    r"wooden|build|"
-    r"assemble|buy|sell|cheap|discount|price|cost|dollars|euros|pounds|bucks|amazon|ebay|ikea|kitchen|draw|fill|"
-    r"create|"
-    r"paint|flights?|planes?|hotels?|rooms?|trains?|bus|movie|film|cinema|theat\w+|concert|tickets?|doctor\w*|"
-    r"dentist\w*|"
-    r"appointment|court|taxi|car|course|class|dogs?|cats?|order)\b|[$€£]|"
-    r"\bma(?:ke|de|king)(?: me| us| up)? (?:an?|the) (?:\w+ )?table\b(?! reservation| booking)|\b(?:at|on|under|"
-    r"around) the "
-    r"table\b|"
+    r"document|periodic|multiplication|times table|league|coffee|dining|pool|ping|tennis|snooker|billiard|chairs|"
+    r"wood|wooden|build|assemble|buy|sell|cheap|discount|price|cost|dollars|euros|pounds|bucks|amazon|ebay|ikea|"
+    r"kitchen|draw|fill|create|paint|flights?|planes?|hotels?|rooms?|trains?|bus|movie|film|cinema|theat\w+|concert|"
+    r"tickets?|doctor\w*|dentist\w*|appointment|court|taxi|car|course|class|dogs?|cats?|order)\b|[$€£]|\bma(?:ke|de|"
+    r"king)(?: me| us| up)? (?:an?|the) (?:\w+ )?table\b(?! reservation| booking)|\b(?:at|on|under|"
+    r"around) the table\b|"
     # a text, a lesson, another person, a condition
-    r"\b(?:author|novel|homework|script|recommend|suggest|review|available|correct|english|phrase|sentence|say|"
-    r"said|says|"
-    r"asked|told|translate|summari[sz]e|write|draft|email|mail|story|poem|remind|pretend|imagine|suppose|"
-    r"example|practi[cs]e|"
-    r"deposit|refund|if i|if we|do i|do we|should|you can|they|he|she|or|maybe)\b|"
-    r"\b(?:tell|ask|call|text|message) (?!me|us|and)\w+ (?:to|that|and|she|he)\b|"
+    r"\b(?:author|novel|homework|script|recommend|suggest|review|available|correct|english|phrase|sentence|say|said|"
+    r"says|asked|told|translate|summari[sz]e|write|draft|email|mail|story|poem|remind|pretend|imagine|suppose|"
+    r"example|practi[cs]e|deposit|refund|if|do i|do we|should|you can|they|he|she|or|maybe)\b|\b(?:tell|ask|call|"
+    r"text|message) (?!me|us|and)\w+ (?:to|that|and|she|he)\b|"
     # not, not now, not any more, already, again and again
-    r"\b(?:cancel\w*|change|move|instead|another|second|without|not|dont|didnt|wont|cant|never|no longer|was|"
-    r"were|had|got|ago|"
-    r"yesterday|last|would have|always|usually|often|every|my (?:reservation|booking|table))\b|n't\b|"
+    r"\b(?:cancel\w*|change|move|instead|another|second|without|not|dont|didnt|wont|cant|never|no longer|was|were|"
+    r"had|got|ago|yesterday|last|would have|always|usually|often|every|my (?:reservation|booking|table))\b|n't\b|"
     r"\b(?:i|we|have|has|already|just|been) (?:booked|reserved)\b|(?:^|, )(?:i|we) (?:find|get|make|book|reserve)\b|"
     # 4 or 5, 4-6, from 4 to 6
-    r"\d ?[-–~/] ?\d|\bto \d+ (?:people|persons|guests)|"
-    r"(?:^|, )(?:so |and |but )?(?:how|what|which|who|why|when|where|does|did|are|has|have|is (?!there|"
-    r"it possible))\b"
+    r"\d ?[-–~/] ?\d|\bto \d+ (?:people|persons|guests)|(?:^|, )(?:so |and |but )?(?:how|what|which|who|why|when|"
+    r"where|does|did|are|has|have|is (?!there|it possible))\b"
 )
 _POLITE = re.compile(
-    r"\b(?:i was wondering(?: if| whether)?|if (?:it is|it's|at all|you|u|that's)?\b(?: can| could| don'?t mind)?|"
-    r"would you mind|the two of us)\b"
+    r"\s*\b(?:i was wondering(?: if| whether)?|would you mind|if (?:it is |it's |that is |that's |"
+    r"at all )*(?:possible|ok|okay|fine|alright)|if (?:you|u) (?:can|could|like|please|don'?t mind|would))\b"
 )
 _BOOKING_WORDS = Vocabulary("""
 table tble tabel reservation reservations booking rez schedule set secure call book reserve booked reserved dinner
@@ -169,29 +157,34 @@ def _count_people(clauses: list[str]) -> int:
         return 0
     if any(len(_BOOKING_WORDS.find_unknown(_PLACE.sub("", re.sub(r"\d+", "", clause)))) > 1 for clause in cores):
         return 0
-    counts = {_count_party(match[0]) for match in _PARTY.finditer(text)}
+    counts = {
+        0 if _NAME_BEFORE.search(text[: match.start()]) else _count_party(match[0]) for match in _PARTY.finditer(text)
+    }
     rest = _PARTY.sub(" ", text)
+    counts |= {0} if re.search(r" plus | \+ ", rest) else set()
     counts |= {int(match[1]) for pattern in _COUNTS for match in pattern.finditer(rest)}
     return counts.pop() if len(counts) == 1 else 0
 
 
 def _count_party(text: str) -> int:
-    """Count the people of "me, my wife and 2 friends"."""
-    people = 0
+    """Count the people of "me, my wife and 2 friends"; 0 where some may be counted twice."""
+    people = []
     for member in re.split(_JOIN, text):
         number = re.search(r"\d+", member)
-        people += int(number[0]) if number else 2 if member == "my parents" else 1
-    return people
+        people.append(int(number[0]) if number else 2 if member == "my parents" else 1)
+    if re.match(r"\d+ (?:people|guests)", text):
+        return people[0] if people[0] == sum(people[1:]) else 0
+    return sum(people)
 
 
 _PAIR_ZH = re.compile(
-    r"我(?:和|跟|与)(?:我的|我)?(?:一个)?(?:女朋友|男朋友|女友|男友|老婆|老公|妻子|丈夫|太太|先生|爱人|朋友|"
-    r"妈妈|爸爸|母亲|父亲|同事|儿子|"
-    r"女儿|老板|对象|媳妇|闺蜜)(?![和跟与、])"
+    r"我(?:和|跟|与)(?:我的|我)?(?:一个)?(?:女朋友|男朋友|女友|男友|老婆|老公|妻子|丈夫|太太|先生|爱人|朋友|妈妈|"
+    r"爸爸|母亲|父亲|同事|儿子|女儿|老板|对象|媳妇|闺蜜)(?!.{0,4}(?:孩|儿子|女儿|爸|妈|父母|还有|带|一家|家人|"
+    r"[和跟与、]))"
 )
-_FRIENDS_ZH = re.compile(r"(?:和|跟|与|带|约)(?:我)?(\d{1,2})(?:个|位)?(?:朋友|同事|客人|孩子|同学)")
+_FRIENDS_ZH = re.compile(r"(?<!们)(?:和|跟|与|带|约)(\d{1,2})(?:个|位)?(?:朋友|同事|客人|孩子|同学)")
 _COUNT_ZH = re.compile(
-    r"(?<![\d.:/-])(\d{1,3})(?:个人|人|位(?![子置于])|个(?:大人|客人))(?!份|次|间|民|数)|人数(?:是|为)?(\d{1,3})"
+    r"(?<![\d.:/第-])(\d{1,3})(?:个人|人|位(?![子置于])|个(?:大人|客人))(?!份|次|间|民|数)|人数(?:是|为)?(\d{1,3})"
 )
 _TABLE_ZH = re.compile(
     r"(?:订|预定|预约|留|安排|定(?=[个一张位桌座\d]))[^,]{0,24}(?:桌|位|座|包间|包厢)|订座|(?:^|,)(?:请|"
@@ -199,14 +192,13 @@ _TABLE_ZH = re.compile(
 )
 _MEAL_ZH = re.compile(r"餐|饭|吃|火锅|聚|宴|馆|酒楼|烧烤")
 _OTHER_TABLE_ZH = re.compile(
-    r"怎|如何|为什么|什么|多少|几天|哪|谁|不要|不用|别|没|取消|退|改成|改为|改到|改一|昨|前天|上次|上周|刚才|"
-    r"订了|订过|定了|留了|已经|如果|要是|应该|"
-    r"要不要|该不该|押金|定金|提前|多少钱|尺寸|买|订购|推荐|翻译|英语|英文|写|总结|概括|说要|[他她]|表格|会议|"
-    r"房|酒店|宾馆|票|外卖|蛋糕|医|电影|"
-    r"椅|一套|家具|定制|订制|订阅|车|船|飞机|座谈|面试|课|讲座|展|演出|演唱会|比赛|球|班|考试|ktv|再订|再定|"
-    r"或者?|还是|提醒|画|做一|闹钟|位置在|[两二三四五六七八九十2-9](?:张|个)?(?:桌子|餐桌|大桌|圆桌|桌)|"
-    r"[两二三四五六七八九十2-9]张|[一两二三四五六七八九][一两二三四五六七八九](?:个|位|人)|\d[-~到至]\d|"
-    r"[一-九]到[一-九]"
+    r"怎|如何|为什么|什么|多少|几天|哪|谁|不要|不用|别|没|取消|退|改成|改为|改到|改一|昨|前天|上次|上周|刚才|订了|"
+    r"订过|定了|留了|已经|如果|要是|应该|要不要|该不该|押金|定金|提前|多少钱|尺寸|买|订购|推荐|翻译|英语|英文|写|"
+    r"总结|概括|说要|[他她]|表格|会议|房|酒店|宾馆|票|外卖|蛋糕|医|电影|椅|一套|家具|定制|订制|订阅|车|船|飞机|座谈|"
+    r"面试|课|讲座|展|演出|演唱会|比赛|球|班|考试|ktv|再订|再定|或者?|还是|提醒|画|做一|闹钟|位置在|"
+    r"[两二三四五六七八九十2-9](?:张|个)?(?:桌子|餐桌|大桌|圆桌|桌)|[两二三四五六七八九十2-9]张|"
+    r"[一两二三四五六七八九][一两二三四五六七八九](?:个|位|人)|\d[-~到至]\d|"
+    r"[一二两三四五六七八九十]到[一二两三四五六七八九十]|我[和跟与][^,\d一二两三四五六七八九十]{1,6}[和跟与、]"
 )
 
 
@@ -215,7 +207,8 @@ def _count_people_zh(clauses: list[str]) -> int:
     wants_table = _TABLE_ZH.search(text) or ("预订" in text and _MEAL_ZH.search(text))
     if not wants_table or _OTHER_TABLE_ZH.search(text):
         return 0
-    text = replace_chinese_numerals(text)
+    # A space after the hour: 七点四个人 is no 7.4.
+    text = replace_chinese_numerals(text.replace("点", "点 "))
     counts = {int(match[1]) + 1 for match in _FRIENDS_ZH.finditer(text)}
     counts |= {int(match[1] or match[2]) for match in _COUNT_ZH.finditer(_FRIENDS_ZH.sub("", text))}
     counts |= {2} if _PAIR_ZH.search(text) else set()
@@ -226,11 +219,10 @@ def _count_people_zh(clauses: list[str]) -> int:
 
 _SALES = re.compile(r"\b(?:sales|revenues?|turnover|sold|sell)\b|销售|销量|业绩|营收|营业额|卖")
 _VIEW = re.compile(
-    r"\b(?:charts?|plot|graphs?|diagram|draw|visual\w*|picture|bars?|curve|histogram|trend|show|display|see|"
-    r"view|paint|"
-    r"render|how (?:did|have|has|were|are|was|is)|(?:do|did) .* look like|(?:best|worst|most|"
-    r"least).*\b(?:months?|sales|sell)|"
-    r"months?.*\b(?:best|worst|most|least))\b|图|画|绘|显示|展示|可视化|看|曲线|走势|趋势|怎么样|如何|最"
+    r"\b(?:charts?|plot|graphs?|diagram|draw|visual\w*|picture|bars?|curve|histogram|trend|show|display|see|view|"
+    r"paint|render|how (?:did|have|has|were|are|was|is)|(?:do|did) .* look like|(?:best|worst|most|"
+    r"least).*\b(?:months?|sales|sell)|months?.*\b(?:best|worst|most|least))\b|图|画|绘|显示|展示|可视化|看|曲线|"
+    r"走势|趋势|怎么样|如何|最"
 )
 _SALES_WORDS = Vocabulary("""
 sales revenue revenues turnover sold sell selling figures figure numbers number data chart charts plot graph graphs
@@ -249,13 +241,11 @@ evolve evolved changed first half
 # Other sales than those of the year by month, or something else to do with them.
 _OTHER_SALES = re.compile(
     r"\b(?:this month|last|previous|next|make sales|sales (?:to|need|want|like|line|team|tax|rep|date|business)|"
-    r"(?:want|need|in) sales|not|don'?t|never|no|why|how (?:do|can|could|would|should|to) (?:i|we|you|make|draw|"
-    r"plot|create)|"
-    r"(?:what|which)(?: is|'s|s)? (?:an?|the best|better|are) |what (?:is|are) (?:the )?sales$|is an? |who|when|"
-    r"i sold|my car)"
-    r"\b|^(?:i|we) (?:see|like|have|view|get|make|show|plot|draw|can see|love)\b|^(?:sales|revenue)$|"
-    r"\d|怎么(?!样)|什么(?!样)|如何(?=提|画|做)|为什么|去年|明年|前年|上个?月|这个月|本月|下个?月|不要|别|谁|"
-    r"我(?:这个月|今年)?卖|几个人|多少人"
+    r"(?:want|need|in) sales|not|don'?t|never|no|why|how (?:do|can|could|would|should|to) (?:i|we|you|make|draw|plot|"
+    r"create)|(?:what|which)(?: is|'s|s)? (?:an?|the best|better|are) |what (?:is|are) (?:the )?sales$|is an? |who|"
+    r"when|i sold|my car)\b|^(?:i|we) (?:see|like|have|view|get|make|show|plot|draw|can see|love)\b|^(?:sales|"
+    r"revenue)$|\d|怎么(?!样)|什么(?!样)|如何(?=提|画|做)|为什么|去年|明年|前年|上个?月|这个月|本月|下个?月|不要|别|"
+    r"谁|我(?:这个月|今年)?卖|几个人|多少人"
 )
 
 

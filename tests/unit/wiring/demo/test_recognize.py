@@ -328,6 +328,34 @@ def test_another_request_draws_no_sales(question: str) -> None:
     assert match_sales(question) is None
 
 
+@pytest.mark.parametrize(
+    ("question", "people"),
+    [
+        ("A table for 4 people, 2 adults and 2 children, please", 4),
+        ("Book a table for 4 people and 2 children", None),
+        ("Book a table, 4 adults 2 kids", None),
+        ("Book a table for 4 adults and 2 kids", 6),
+        ("Book a table for me and 3 guests", 4),
+        ("Book a table for 4 people plus a baby", None),
+        ("Book a table for me and my wife and Tom", None),
+        ("Book a table for Tom, me and my wife", None),
+        ("Book a table for me, my wife and the kids", None),
+        ("I need a table, I'm eating with 3 friends", None),
+        ("If we need a table for 4, I will tell you", None),
+        ("Book a table for 8 tomorrow, we are 5", None),
+        ("Book a table for 6 if it's possible, tonight", 6),
+        ("今晚七点四个人，帮我订个位", 4),
+        ("我和老婆带孩子，订个位子", None),
+        ("我和老婆和两个朋友，订个位子", None),
+        ("我们和三个朋友吃饭，订个位子", None),
+        ("我和三个朋友吃饭，订个位子", 4),
+        ("给第4位客人订桌", None),
+    ],
+)
+def test_people_are_counted_only_where_there_is_no_doubt(question: str, people: int | None) -> None:
+    assert match_booking(question) == (None if people is None else {"people": people})
+
+
 def test_no_question_is_for_two_tools() -> None:
     matchers = (match_clock, match_booking, match_sales)
     questions = (*CLOCK, *SALES, *(question for question, _ in BOOKING))

@@ -66,8 +66,8 @@ def _small_talk(pattern: str, words: str, en: str, zh: str) -> HelpTopic:
 SMALL_TALK = (
     _small_talk(
         r"\bhow(?:'s|'re|s| is| are| have| goes)? (?:you|it going|it hanging|your|things|life|everything)\b|"
-        r"\bhow do you (?:do|feel)|\bwhat(?:'s| is|s) (?:up|new|happening|going on)|"
-        r"\bare you (?:doing |feeling )?(?:ok|okay|alright|well|fine)\b|你好吗|怎么样|最近好吗|(?:过得|心情)(?:好|如何)",
+        r"\bhow do you (?:do|feel)|\bwhat(?:'s| is|s) (?:up|new|happening|going on)|\bare you (?:doing |"
+        r"feeling )?(?:ok|okay|alright|well|fine)\b|你好吗|怎么样|最近好吗|(?:过得|心情)(?:好|如何)",
         "how are hows doing is it going hanging your been things life everything lately what whats up new "
         "happening on do feel feeling with for treating goes have right now ok alright fine re 最近 今天 过得 过的 "
         "心情 怎么样 如何 好吗",
@@ -92,8 +92,8 @@ SMALL_TALK = (
     ),
     _small_talk(
         r"\b(?:good ?bye|bye|(?:see|catch) (?:you|ya)|good night|cya|later|farewell|adios|sayonara|ciao|take care|"
-        r"have a (?:good|nice|great)|i (?:have|need|got) to (?:go|run)|gotta (?:go|run))\b|"
-        r"\b(?:nice|good|great)\b.*\b(?:talk|chat|speak)(?:ing)? (?:to|with) you\b|再见|拜拜|晚安|回头见|明天见",
+        r"have a (?:good|nice|great)|i (?:have|need|got) to (?:go|run)|gotta (?:go|run))\b|\b(?:nice|good|"
+        r"great)\b.*\b(?:talk|chat|speak)(?:ing)? (?:to|with) you\b|再见|拜拜|晚安|回头见|明天见",
         "goodbye bye see ya later soon tomorrow night cya for now have nice one catch around farewell adios "
         "sayonara ciao take care go going run got gotta need i it was great talking chatting speaking talk chat "
         "speak with until next time 再见 拜拜 晚安 回头见 明天见",
@@ -109,9 +109,9 @@ SMALL_TALK = (
         "我在，请提问。",
     ),
     _small_talk(
-        r"\b(?:hi|hello|hey|heyo|hiya|yo|sup|howdy|greetings|aloha|hola|bonjour|ahoy|salutations|morning|"
-        r"(?:nice|good) to see|good (?:morning|afternoon|evening|day)|meet you)\b|"
-        r"你好|您好|嗨|哈[喽啰罗]|[早午晚]上?好|早安|大家好|^早|认识",
+        r"\b(?:hi|hello|hey|heyo|hiya|yo|sup|howdy|greetings|aloha|hola|bonjour|ahoy|salutations|morning|(?:nice|"
+        r"good) to see|good (?:morning|afternoon|evening|day)|meet you)\b|你好|您好|嗨|哈[喽啰罗]|[早午晚]上?好|"
+        r"早安|大家好|^早|认识",
         "heyo sup aloha hola bonjour ahoy salutations see nice pleased glad great meet meeting is it hope are "
         "doing having i am 很 高兴 认识 见到 幸会 祝",
         "Hello! How can I help you?",
@@ -131,21 +131,17 @@ _PLEASANTRY = (
 
 WHO = HelpTopic(
     (
-        r"\b(?:models?|llm|(?:an|which|what|or|this|the|of|real) ai|bot|robot|human|person|machine|computer|"
-        r"program|chatgpt|gpt\S*|claude|gemini|copilot|"
-        r"deepseek|parameters|yourself|your (?:full |first |real )?name|(?:talking|speaking|chatting) (?:to|with)|"
-        r"(?:call|name|address|named?|refer to) you|you (?:have a name|called|go by|made|built)|what name|(?:be|"
-        r"being) called|your (?:creator|maker|inventor|developer|"
-        r"programmer)|you real|real or|(?:who|what) are you)\b|"
-        r"\b(?:made|built|created|trained|developed|designed|programmed|invented|engineered|coded|manufactured|"
-        r"constructed|"
-        r"crafted|makes|behind) (?:you|by|the ai|this)\b|"
-        r"模型|真人|机器人|人工智能|(?<![a-z])ai(?![a-z])|chatgpt|gpt|"
-        r"[你您](?:到底|究竟)?是谁|叫(?:什么|啥)|[你您]的名字|(?<!写)自我介绍|[你您]自己|[你您]是什么$|"
-        r"[你您]是.{0,3}公司的|谁.{0,3}(?:创造|开发|做|训练).{0,2}你|"
-        r"你是.{1,6}(?:开发|训练|创造|做)|参数|是(?:不是)?(?:一个)?人吗",
-        r"\b(?:you|your|yourself|this|here|behind|am i|the (?:ai|model|bot|other side|other end))\b|[你您]|这|"
-        r"背后|我是?在|^自我介绍",
+        r"\b(?:models?|llm|(?:an|which|what|or|this|the|of|real) ai|bot|robot|human|person|machine|computer|program|"
+        r"chatgpt|gpt\S*|claude|gemini|copilot|deepseek|parameters|yourself|your (?:full |first |real )?name|"
+        r"(?:talking|speaking|chatting) (?:to|with)|(?:call|name|address|named?|refer to) you|you (?:have a name|"
+        r"called|go by|made|built)|what name|(?:be|being) called|your (?:creator|maker|inventor|developer|"
+        r"programmer)|you real|real or|(?:who|what) are you)\b|\b(?:made|built|created|trained|developed|designed|"
+        r"programmed|invented|engineered|coded|manufactured|constructed|crafted|makes|behind) (?:you|by|the ai|"
+        r"this)\b|模型|真人|机器人|人工智能|(?<![a-z])ai(?![a-z])|chatgpt|gpt|[你您](?:到底|究竟)?是谁|叫(?:什么|"
+        r"啥)|[你您]的名字|(?<!写)自我介绍|[你您]自己|[你您]是什么$|[你您]是.{0,3}公司的|谁.{0,3}(?:创造|开发|做|"
+        r"训练).{0,2}你|你是.{1,6}(?:开发|训练|创造|做)|参数|是(?:不是)?(?:一个)?人吗",
+        r"\b(?:you|your|yourself|this|here|behind|am i|the (?:ai|model|bot|other side|other end))\b|[你您]|这|背后|"
+        r"我是?在|^自我介绍",
         r"^(?!.*\b(?:my name|(?:refer to|call|know|about) me|name am i|for me|say that|dog)\b)",
     ),
     Vocabulary("""
@@ -167,23 +163,19 @@ WHO = HelpTopic(
 )
 CAPABILITY = HelpTopic(
     (
-        r"\b(?:what|which|anything|something|things|stuff|tasks)\b.*\b(?:can|could|do|does|are|able)\b.*"
-        r"\b(?:you|this|it|assistant|bot|thing|server)\b.*\b(?:do|help|offer|able|capable|good)\b|"
-        r"\b(?:you|this|it|assistant|bot)\b.*\b(?:can|could|able to)\b.*\b(?:do|help|offer)\b|"
-        r"\bhow (?:can|could|do|does|would|will)\b.*\b(?:you|this|it|assistant|bot)\b.*\b(?:help|assist)\b|"
-        r"\b(?:what|which|kinds?|sorts?|types?)\b.*\b(?:subjects?|subject areas|topics?|questions|queries|tasks|"
-        r"commands)\b.*"
-        r"\b(?:you|i|ask|answer)\b|\b(?:what|things|stuff)\b.*\byou\b.*\b(?:answer|know|assist|capable|familiar)\b|"
-        r"\bhow (?:can|do|should) i use (?:you|this)\b|"
-        r"\b(?:what|which|ideas?|examples?|suggestions?|suggest|questions|things|stuff|list)\b.*\b(?:ask|try)\b|"
-        r"\b(?:ask|try)\b.*\b(?:suggestions?|ideas?|examples?)\b|\bwhat can (?:i|we) (?:do|use|say)\b|"
-        r"\b(?:your|you|list|show|what|which)\b.*\b(?:capabilit(?:y|ies)|abilit(?:y|ies)|skills?|features?|"
-        r"functions|tools)\b|"
-        r"^(?:please |i need )?help(?: me)?(?: please)?$|^menu$|(?:能|会|可以)(?:帮|为)?.{0,4}(?:做|干|"
-        r"帮)(?:.{0,3}(?:什么|啥|哪些)|点|忙?$)|"
-        r"[你您].{0,3}[会能](?:些)?(?:什么|啥)|(?:什么|哪些|啥).{0,2}(?:功能|工具|能力|本领|本事|用处|技能)|"
-        r"[你您]的?.{0,3}(?:功能|能力|本领|技能)|[你您](?:都)?(?:懂|擅长)(?:些)?(?:什么|啥)|[你您](?:是|"
-        r"来)?(?:干嘛|干什么|做什么)(?:用)?的?$|"
+        r"\b(?:what|which|anything|something|things|stuff|tasks)\b.*\b(?:can|could|do|does|are|able)\b.*\b(?:you|"
+        r"this|it|assistant|bot|thing|server)\b.*\b(?:do|help|offer|able|capable|good)\b|\b(?:you|this|it|assistant|"
+        r"bot)\b.*\b(?:can|could|able to)\b.*\b(?:do|help|offer)\b|\bhow (?:can|could|do|does|would|"
+        r"will)\b.*\b(?:you|this|it|assistant|bot)\b.*\b(?:help|assist)\b|\b(?:what|which|kinds?|sorts?|"
+        r"types?)\b.*\b(?:subjects?|subject areas|topics?|questions|queries|tasks|commands)\b.*\b(?:you|i|ask|"
+        r"answer)\b|\b(?:what|things|stuff)\b.*\byou\b.*\b(?:answer|know|assist|capable|familiar)\b|\bhow (?:can|do|"
+        r"should) i use (?:you|this)\b|\b(?:what|which|ideas?|examples?|suggestions?|suggest|questions|things|stuff|"
+        r"list)\b.*\b(?:ask|try)\b|\b(?:ask|try)\b.*\b(?:suggestions?|ideas?|examples?)\b|\bwhat can (?:i|we) (?:do|"
+        r"use|say)\b|\b(?:your|you|list|show|what|which)\b.*\b(?:capabilit(?:y|ies)|abilit(?:y|ies)|skills?|"
+        r"features?|functions|tools)\b|^(?:please |i need )?help(?: me)?(?: please)?$|^menu$|(?:能|会|可以)(?:帮|"
+        r"为)?.{0,4}(?:做|干|帮)(?:.{0,3}(?:什么|啥|哪些)|点|忙?$)|[你您].{0,3}[会能](?:些)?(?:什么|啥)|(?:什么|"
+        r"哪些|啥).{0,2}(?:功能|工具|能力|本领|本事|用处|技能)|[你您]的?.{0,3}(?:功能|能力|本领|技能)|"
+        r"[你您](?:都)?(?:懂|擅长)(?:些)?(?:什么|啥)|[你您](?:是|来)?(?:干嘛|干什么|做什么)(?:用)?的?$|"
         r"问[你您]?(?:些|点)?(?:什么|哪些|啥)|(?:怎么|如何)使用[你您]|^(?:帮助|功能)$|(?:第一次|刚来|刚用|新来|"
         r"不知道).*(?:例子|建议|示例)",
         r"^(?!.*\b(?:you (?:like|love|want|need|see|say|think|mind)|know me|good time)\b)(?!.*\bi (?:need|"
@@ -214,12 +206,11 @@ new another more server assistant bot rightseat step steps way explain do does i
 SETUP_TOPICS = (
     HelpTopic(
         (
-            r"\btools?\b|\b(?:functions?|code|script)\b.*\b(?:you|assistant|here|rightseat|server)\b|"
-            r"\b(?:you|assistant|rightseat|server)\b.*\b(?:functions?|code|script)\b|工具|(?:函数|"
-            r"脚本).*(?:[你您]|这里|助手)|(?:[你您]|这里|助手).*(?:函数|脚本)",
+            r"\btools?\b|\b(?:functions?|code|script)\b.*\b(?:you|assistant|here|rightseat|server)\b|\b(?:you|"
+            r"assistant|rightseat|server)\b.*\b(?:functions?|code|script)\b|工具|(?:函数|脚本).*(?:[你您]|这里|"
+            r"助手)|(?:[你您]|这里|助手).*(?:函数|脚本)",
             r"\b(?:add(?:ed|ing)?|call|register(?:ed)?|connect|plug|hook|expose|extend|integrate|install|define|"
-            r"create|write|"
-            r"build|bring|custom|own|give|new)\b|添加|增加|加|注册|写|定义|接|调用|扩展|自己的",
+            r"create|write|build|bring|custom|own|give|new)\b|添加|增加|加|注册|写|定义|接|调用|扩展|自己的",
             r"\b(?:how|can|could|possible|where|what|support|do i)\b|怎|如何|能|可以|支持",
         ),
         Vocabulary(
@@ -238,8 +229,8 @@ SETUP_TOPICS = (
     HelpTopic(
         (
             r"\b(?:plugins?|openapi|(?:my|our|own|rest|an?) apis?)\b(?! key)|插件|接口|api(?! ?(?:密钥|keys?))",
-            r"\b(?:add|write|create|make|use|install|connect|load|what is a(?= plugin))\b|添加|增加|加|写|安装|"
-            r"使用|接入|什么是插件",
+            r"\b(?:add|write|create|make|use|install|connect|load|what is a(?= plugin))\b|添加|增加|加|写|安装|使用|"
+            r"接入|什么是插件",
             r"\b(?:how|can|could|where|what|possible|do)\b|怎|如何|能|可以|什么",
         ),
         Vocabulary(_SETUP + "plugin plugins openapi rest api apis 插件 接口 api"),
@@ -251,8 +242,8 @@ SETUP_TOPICS = (
     ),
     HelpTopic(
         (
-            r"\b(?:react|copilotkit|openbb|front ?end|web ?site|web ?app|web ?page|mcp|ag-?ui)\b|"
-            r"react|前端|网站|网页|客户端|openbb|copilotkit",
+            r"\b(?:react|copilotkit|openbb|front ?end|web ?site|web ?app|web ?page|mcp|ag-?ui)\b|react|前端|网站|"
+            r"网页|客户端|openbb|copilotkit",
             r"\b(?:connect|embed|integrate|call|use|add|put)\b|连接|接|集成|嵌入",
             r"\b(?:how|can|could|where|what|possible|do)\b|怎|如何|能|可以",
         ),
@@ -272,13 +263,10 @@ SETUP_TOPICS = (
     HelpTopic(
         (
             r"\b(?:openai|anthropic|gpt\S*|chatgpt|llama\S*|ollama|claude|gemini|qwen\S*|mistral\S*|deepseek|"
-            r"api keys?|keys?|"
-            r"gguf|models?|llms?)\b|模型|密钥|openai|gpt|ollama|deepseek|claude|gemini|qwen|千问|key",
+            r"api keys?|keys?|gguf|models?|llms?)\b|模型|密钥|openai|gpt|ollama|deepseek|claude|gemini|qwen|千问|key",
             r"\b(?:switch|change|replace|swap|connect|hook|plug|load|configure|set ?up|bring|support|instead|"
-            r"install|download|"
-            r"put|need|api key)\b|\b(?:can|could|may|do|should|would|to|possible)\b.*\b(?:use|run|get|try|"
-            r"work)\b|换|接|用|改|配置|设|填|"
-            r"需要|支持",
+            r"install|download|put|need|api key)\b|\b(?:can|could|may|do|should|would|to|possible)\b.*\b(?:use|run|"
+            r"get|try|work)\b|换|接|用|改|配置|设|填|需要|支持",
             r"\b(?:how|can|could|may|where|which|what|do (?:i|we|you)|possible)\b|怎|如何|能|可以|吗|哪|支持",
             r"\b(?:i|we|this|it|here|my|support|to)\b|[\u4e00-\u9fff]",
         ),
@@ -304,12 +292,10 @@ SETUP_TOPICS = (
     HelpTopic(
         (
             r"\b(?:my|our)\b.*\b(?:data|messages?|conversations?|chats?|questions?)\b|\b(?:is|are) (?:this|it|"
-            r"you) (?:private|"
-            r"offline|local|free)\b|\byou (?:work|run) (?:offline|locally)\b|数据|对话|聊天记录|离线|本地|免费|"
-            r"隐私|收费",
+            r"you) (?:private|offline|local|free)\b|\byou (?:work|run) (?:offline|locally)\b|数据|对话|聊天记录|"
+            r"离线|本地|免费|隐私|收费",
             r"\b(?:sent?|go|goes|stored?|saved?|private|shared?|kept|keep|safe|leaves?|offline|local|locally|"
-            r"free)\b|发送|上传|保存|泄露|离线|"
-            r"本地|免费|收费|安全",
+            r"free)\b|发送|上传|保存|泄露|离线|本地|免费|收费|安全",
             r"\b(?:is|are|do|does|where|will)\b|吗|会不会|是否|哪",
         ),
         Vocabulary("""

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.models.llamacpp.embedded.help_answers import SETUP_TOPICS, find_help_answer
+from rightseat.models.llamacpp.embedded.help_answers import find_help_answer
+from rightseat.models.llamacpp.embedded.help_topics import SETUP_TOPICS
 
 ROOT = Path(__file__).parents[5]
 
