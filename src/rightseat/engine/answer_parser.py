@@ -24,22 +24,11 @@ from rightseat.engine.structured import generate_structured
 from rightseat.errors import RightseatError
 from rightseat.types.language import Language
 from rightseat.types.model import Model
+from rightseat.types.replies import is_decline, parse_consent
 from rightseat.types.schema import get_validator
 from rightseat.types.sentences import get_sentence
 from rightseat.types.tools import Ask
 from rightseat.types.turn import InterruptAnswer
-
-# fmt: off
-YES_WORDS = frozenset((
-    "yes", "y", "yep", "yeah", "ok", "okay", "sure", "approve", "approved", "confirm", "allow", "go ahead",
-    "是", "是的", "好", "好的", "行", "可以", "同意", "确认", "批准", "允许", "继续",
-))
-NO_WORDS = frozenset((
-    "no", "n", "nope", "deny", "denied", "reject", "refuse", "cancel", "stop", "don't", "do not", "never",
-    "不", "不是", "不要", "不行", "不可以", "不同意", "否", "拒绝", "取消", "停止", "别",
-))
-# fmt: on
-DECLINE_WORDS = frozenset(("cancel", "never mind", "nevermind", "forget it", "取消", "算了", "不用了"))
 
 
 class AnswerDeclined(Exception):
@@ -55,14 +44,8 @@ class AnswerInvalid(Exception):
         self.accepted_fields = accepted_fields or {}
 
 
-def parse_consent(text: str) -> bool | None:
-    """Return True for yes, False for no, else None. Only listed words count: never interpret an approval."""
-    word = normalize_reply(text)
-    return True if word in YES_WORDS else False if word in NO_WORDS else None
-
-
-def normalize_reply(text: str) -> str:
-    return text.strip().strip(".!。！ ").lower()
+class AnswerUnclear(AnswerInvalid):
+    """The text is neither a yes nor a no: the question stays open, however often it is asked."""
 
 
 async def resolve_answer(
@@ -73,6 +56,8 @@ async def resolve_answer(
     accepted_fields = earlier or {}
     try:
         value = await read_answer(ask, answer, model, language)
+    except AnswerUnclear:
+        raise
     except AnswerInvalid as invalid:
         raise AnswerInvalid(str(invalid), accepted_fields) from None
     if ask.kind == "confirm" and isinstance(value, bool):
@@ -127,8 +112,11 @@ def describe_missing_fields(schema: dict[str, Any], value: Any, language: Langua
 async def parse_answer(ask: Ask, text: str, model: Model, language: Language) -> Any:
     """Parse text as a value: scalars by rule, JSON as JSON, other forms by the model."""
     if ask.kind == "confirm":
-        return parse_consent(text)
-    if ask.kind == "form" and is_decline(ask.schema, text):
+        approved = parse_consent(text)
+        if approved is None:
+            raise AnswerUnclear(get_sentence("answer_yes_or_no", language))
+        return approved
+    if ask.kind == "form" and is_decline(text) and not is_choice(ask.schema, text):
         raise AnswerDeclined
     properties = schema_fields(ask.schema)
     decoded = find_json(text) if properties else None
@@ -184,11 +172,10 @@ def schema_fields(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {name: field for name, field in properties.items() if isinstance(field, dict)}
 
 
-def is_decline(schema: dict[str, Any], text: str) -> bool:
-    """Whether the text declines to answer and is not one of the offered choices."""
+def is_choice(schema: dict[str, Any], text: str) -> bool:
+    """Whether the text is one of the choices that the schema or one of its fields offers."""
     forms = (schema, *schema_fields(schema).values())
-    offered = {str(choice).lower() for form in forms for choice in form.get("enum") or ()}
-    return normalize_reply(text) in DECLINE_WORDS - offered
+    return text.strip(".!。！ ").lower() in {str(choice).lower() for form in forms for choice in form.get("enum") or ()}
 
 
 def parse_scalar(schema: dict[str, Any], text: str) -> Any:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rightseat.config.secret import mask
-from rightseat.engine.answer_parser import AnswerDeclined, AnswerInvalid, resolve_answer
+from rightseat.engine.answer_parser import AnswerDeclined, AnswerInvalid, AnswerUnclear, resolve_answer
 from rightseat.engine.artifacts import present_artifact
 from rightseat.errors import RightseatError
 from rightseat.types.events import Artifact, CallArgs, CallEnd, CallResult, CallStart, Event, Interrupt
@@ -133,8 +133,9 @@ class ToolCallBatch:
         except AnswerDeclined:
             return declined
         except AnswerInvalid as invalid:
-            # A new valid field is progress and does not count as a repeat.
-            again = question.again + (invalid.accepted_fields == question.given)
+            # A new valid field is progress and does not count as a repeat, nor does other text while an approval waits.
+            is_repeat = invalid.accepted_fields == question.given and not isinstance(invalid, AnswerUnclear)
+            again = question.again + is_repeat
             if again > MAX_REPEATS:
                 text = get_sentence("call_unanswered", language, problem=invalid)
                 return replace(state, open=()), error_result("no_answer", text)

@@ -132,6 +132,9 @@ class MemoryStore:
     async def save_pending_question(self, owner: Owner, conversation: str, question: PendingQuestion) -> None:
         self.pending_questions.put(owner, conversation, question)
 
+    async def get_pending_question(self, owner: Owner, conversation: str) -> PendingQuestion | None:
+        return self.pending_questions.get(owner, conversation)
+
     async def take_pending_question(self, owner: Owner, conversation: str) -> PendingQuestion | None:
         return self.pending_questions.pop(owner, conversation)
 

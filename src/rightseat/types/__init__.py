@@ -6,5 +6,5 @@
 - output: RunOutput, the messages, calls and questions that a run's events amount to.
 - stores, threads: the protocols Store, CheckpointStore and ThreadStore, and the values they keep.
 - schema, streams, text: JSON Schema validation, async iterators, closest match and token estimates.
-- language, sentences: the language of a person, and the sentences that are ours in each language.
+- language, sentences, replies: the language of a person, the sentences that are ours, and how people say yes and no.
 """

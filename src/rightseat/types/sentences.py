@@ -49,11 +49,25 @@ SENTENCES: dict[str, dict[Language, str]] = {
         "zh": "回答中没有 {fields}；请按名称逐个给出",
     },
     "answer_one_of": {"en": "please answer with one of: {choices}", "zh": "请从以下选项中选择：{choices}"},
+    "answer_yes_or_no": {
+        "en": "this is neither a yes nor a no, so nothing has been done yet; reply yes or no",
+        "zh": "这既不是同意也不是拒绝，所以尚未执行；请回复“是”或“否”",
+    },
     "answer_unreadable": {
         "en": "the answer could not be read; please give each value by name",
         "zh": "无法理解该回答；请按名称逐个给出",
     },
     "answer_invalid": {"en": "{problem}", "zh": "回答不符合要求：{problem}"},
+    # What has run already
+    "run_again": {
+        "en": "This has run before in this conversation. Run it again?",
+        "zh": "在本次对话中已经执行过。是否再执行一次？",
+    },
+    "not_run_again": {"en": "All right, it was not run again.", "zh": "好的，没有再次执行。"},
+    "nothing_to_run": {
+        "en": "All right. Nothing was run: what you asked for is done. Say what you want next.",
+        "zh": "好的。没有执行任何操作：之前的请求已经完成。需要别的请告诉我。",
+    },
     # Calls that a person did not allow or answer
     "call_denied": {"en": "The person did not allow this call.", "zh": "用户没有允许此操作，操作未执行。"},
     "call_cancelled": {"en": "The person did not want to answer.", "zh": "用户不想回答，操作未执行。"},

@@ -182,6 +182,10 @@ class SQLiteStore:
         body = _encode(question)
         await self.run(lambda: self.records.put("question", owner, conversation, body))
 
+    async def get_pending_question(self, owner: Owner, conversation: str) -> PendingQuestion | None:
+        body = await self.run(lambda: self.records.get("question", owner, conversation))
+        return decode_record(body, _question_decoder)
+
     async def take_pending_question(self, owner: Owner, conversation: str) -> PendingQuestion | None:
         body = await self.run(lambda: self.records.pop("question", owner, conversation))
         return decode_record(body, _question_decoder)
