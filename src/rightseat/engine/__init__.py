@@ -5,6 +5,7 @@
 - tool_calls, answer_parser: ToolCallBatch runs the calls of one answer; a person's answers to their questions.
 - form_values: values of a form out of JSON, `name: value` pairs and lists with commas.
 - resume: a turn that waits is saved as a Continuation and goes on with the next request.
+- repeats: answers in the chat to a question that waits, and requests whose run has had its effect.
 - history: the messages that fit the model's context window and capabilities.
 - artifacts, toolsets: tables and files for doors; combined toolsets and direct tool calls.
 """

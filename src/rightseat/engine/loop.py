@@ -25,6 +25,13 @@ from rightseat.engine.history import (
     trim_to_budget,
     use_stored_results,
 )
+from rightseat.engine.repeats import (
+    EffectRule,
+    choose_effect_rule,
+    find_origin,
+    read_text_answer,
+    record_effect,
+)
 from rightseat.engine.resume import pause_batch, resume_batch, take_continuation
 from rightseat.engine.structured import SchemaBufferedAssembler, repair_messages
 from rightseat.engine.tool_calls import ToolCallBatch
@@ -135,6 +142,7 @@ class TurnState:
     dropped: int = 0
     finished: bool = False
     repaired: bool = False
+    effect_rule: EffectRule = "run"
 
 
 class Engine:
@@ -178,12 +186,16 @@ class Engine:
         bound_model = self.choose_model(turn)
         if self.assistant.toolset is not None and turn.raw is None:
             turn = self.assistant.toolset.with_default_question(turn)
+        if self.can_ask:
+            turn = await read_text_answer(self.store, turn, self.assistant.name)
         results = trailing_results(turn.messages)
         continuation = await take_continuation(self.store, turn, self.assistant.name, results)
         if continuation is None:
             if turn.answers:
                 raise ContinuationGone(get_sentence("ask_expired", turn.get_language()))
-            return TurnState(turn, bound_model, IdGenerator(), await self.collect_tools(turn), turn.messages)
+            state = TurnState(turn, bound_model, IdGenerator(), await self.collect_tools(turn), turn.messages)
+            state.effect_rule = await choose_effect_rule(self.store, turn) if self.can_ask else "run"
+            return state
         if turn.answers and continuation.digest != self.tools_fingerprint(continuation.added[-1].calls):
             raise ContinuationGone(get_sentence("assistant_changed", turn.get_language()))
         before_run, after_run = split_at_run(turn.messages, continuation.ticket)
@@ -249,6 +261,7 @@ class Engine:
             timeout=self.assistant.tool_timeout,
             turn_messages=tuple(state.turn_messages),
             budget=self.result_budget(state, message),
+            effect_rule=state.effect_rule,
         )
 
     def result_budget(self, state: TurnState, message: Message) -> int | None:
@@ -269,6 +282,8 @@ class Engine:
             async for event in events:
                 yield event
         await self.store.save_results(state.turn.owner, batch.server_results())
+        if batch.has_approved_effect:
+            await record_effect(self.store, state.turn.owner, find_origin(state.turn))
         if batch.waiting_client_calls or batch.open_interrupts:
             state.finished = True
             fingerprint = self.tools_fingerprint(batch.message.calls)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+from rightseat.engine.repeats import save_waiting_question
 from rightseat.engine.tool_calls import ToolCallBatch
 from rightseat.types.events import Event, RunFinished, Usage
 from rightseat.types.model import Model
@@ -55,4 +56,5 @@ async def pause_batch(
     )
     await batch.store.save_continuation(continuation)
     interrupts = batch.open_interrupts
+    await save_waiting_question(batch.store, batch.turn, assistant, interrupts)
     return [*interrupts, RunFinished("interrupt" if interrupts else "calls", usage, batch.waiting_client_calls)]

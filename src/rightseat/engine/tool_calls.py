@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from rightseat.config.secret import mask
 from rightseat.engine.answer_parser import AnswerDeclined, AnswerInvalid, AnswerUnclear, resolve_answer
 from rightseat.engine.artifacts import present_artifact
+from rightseat.engine.repeats import EffectRule
 from rightseat.errors import RightseatError
 from rightseat.types.events import Artifact, CallArgs, CallEnd, CallResult, CallStart, Event, Interrupt
 from rightseat.types.messages import Message, ToolCall, text_message
@@ -31,6 +32,7 @@ from rightseat.types.turn import ConfirmAfterUntrusted, InterruptAnswer, Turn
 
 log = logging.getLogger(__name__)
 MAX_REPEATS = 2
+NOTHING_ASKED = "The person has asked for nothing now. Do not call this; answer in words."
 # Effects of calls that need approval once untrusted content was read.
 CONFIRMED_EFFECTS: dict[ConfirmAfterUntrusted, tuple[str, ...]] = {
     "off": (),
@@ -51,6 +53,8 @@ class ToolCallBatch:
     timeout: float
     turn_messages: tuple[Message, ...] = ()
     budget: int | None = None
+    effect_rule: EffectRule = "run"
+    """What happens to calls with an effect."""
     states: dict[str, CallState] = field(default_factory=dict)
     early_results: dict[str, Result] = field(default_factory=dict)
     """Results known without running the tool: invalid arguments, a denial."""
@@ -67,6 +71,8 @@ class ToolCallBatch:
             calls.append(checked)
             client = problem is None and self.tools[call.name].runs_on_client
             self.states[call.id] = CallState(client=client)
+            if problem is None and self.effect_rule == "refuse" and self.has_effect(call):
+                problem = error_result("nothing_asked", NOTHING_ASKED)
             if problem is not None:
                 self.early_results[call.id] = problem
             if call.id not in streamed_calls:
@@ -187,12 +193,28 @@ class ToolCallBatch:
         if state.result is not None or state.client or state.open:
             return False
         tool = self.tools[call.name]
-        if state.approved or state.paused or not (tool.confirm or self.needs_confirmation(tool)):
+        needs_approval = tool.confirm or self.needs_confirmation(tool) or self.asks_again(call)
+        if state.approved or state.paused or not needs_approval:
             return True
         text = get_sentence("allow_call", self.turn.get_language(), name=call.name, arguments=call.arguments)
         ask = Ask(text, "confirm", APPROVAL_SCHEMA)
         self.states[call.id] = replace(state, open=(OpenQuestion(self.make_interrupt(ask, call.id), ask),))
         return False
+
+    def has_effect(self, call: ToolCall) -> bool:
+        tool = self.tools[call.name]
+        return not tool.runs_on_client and tool.effect != "reads"
+
+    def asks_again(self, call: ToolCall) -> bool:
+        """Whether the call needs approval because a call before it has had its effect in this conversation."""
+        return self.effect_rule == "ask" and self.has_effect(call) and not self.tools[call.name].asks_approval
+
+    @property
+    def has_approved_effect(self) -> bool:
+        """Whether a call that a person has approved has had its effect."""
+        calls = (call for call in self.message.calls if call.name in self.tools and self.has_effect(call))
+        approved = (call for call in calls if self.tools[call.name].confirm or self.tools[call.name].asks_approval)
+        return any(self.states[call.id].result is not None and not self.states[call.id].failed for call in approved)
 
     def needs_confirmation(self, tool: Tool) -> bool:
         """Whether the call needs approval because untrusted content may have caused it."""

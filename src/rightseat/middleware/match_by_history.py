@@ -1,5 +1,5 @@
 """Answers of clients that echo no ids, found by the conversation: its thread, else a hash of the history up to and
-including our question. Without a match it is a normal new turn.
+including our question. Without a match it is a normal new turn; a reply that is no answer gets the question again.
 
 Interrupts become a text whose next message is the answer; results of a client's calls are given our ids.
 """
@@ -13,12 +13,13 @@ from collections.abc import AsyncIterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.engine.answer_parser import parse_consent
 from rightseat.engine.form_values import FormField, list_form_fields
+from rightseat.engine.repeats import hash_messages, remove_whitespace, with_answer
 from rightseat.types.agents import Layer, Responder, make_layer
 from rightseat.types.events import CallStart, Event, Interrupt, RunFinished, TextDelta, text_events
 from rightseat.types.language import Language, detect_language
-from rightseat.types.messages import Message, TextMessagePart, text_message
+from rightseat.types.messages import Message, text_message
+from rightseat.types.replies import parse_consent
 from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import IdGenerator, PendingQuestion, Store, parse_resume_token
 from rightseat.types.streams import closing
@@ -34,6 +35,10 @@ def questions_as_text(store: Store) -> Layer:
 
 async def stream_as_text(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[Event]:
     answered_turn = await restore_answer(turn, store)
+    if isinstance(answered_turn, PendingQuestion):
+        for event in await ask_again(turn, answered_turn, store):
+            yield event
+        return
     texts = io.StringIO()
     question: Interrupt | None = None
     async with closing(inner(answered_turn)) as events:
@@ -49,10 +54,15 @@ async def stream_as_text(inner: Responder, turn: Turn, store: Store) -> AsyncIte
                     question_text = format_question(question, turn.get_language(detect_language(question.message)))
                     for part in text_events(IdGenerator().new_message_id(), question_text):
                         yield part
-                    posted_answer = text_message("assistant", texts.getvalue() + question_text)
-                    key = make_conversation_key(turn, (*turn.messages, posted_answer))
-                    pending = PendingQuestion(question.id, question.kind, remove_whitespace(question_text))
-                    await store.save_pending_question(turn.owner, key, pending)
+                    pending = PendingQuestion(
+                        question.id,
+                        question.kind,
+                        "",
+                        question.message if question.kind == "confirm" else question_text,
+                        hash_messages(turn, turn.messages),
+                        answered_turn is not turn,
+                    )
+                    await save_question(turn, pending, texts.getvalue(), question_text, store)
                     yield replace(event, reason="stop")
                 case RunFinished(reason="interrupt"):
                     # The client's calls come first; the question follows their results.
@@ -61,30 +71,54 @@ async def stream_as_text(inner: Responder, turn: Turn, store: Store) -> AsyncIte
                     yield event
 
 
-async def restore_answer(turn: Turn, store: Store) -> Turn:
-    """Return the turn with its last message as the answer, if that directly follows our question."""
+async def save_question(turn: Turn, pending: PendingQuestion, said_before: str, shown: str, store: Store) -> None:
+    """Keep the question under the conversation as the client will post it with the answer."""
+    key = make_conversation_key(turn, (*turn.messages, text_message("assistant", said_before + shown)))
+    await store.save_pending_question(turn.owner, key, replace(pending, question=remove_whitespace(shown)))
+
+
+async def restore_answer(turn: Turn, store: Store) -> Turn | PendingQuestion:
+    """Return the turn with its last message as the answer, if that follows our question; the question, if the
+    message does not answer it."""
     if turn.answers or not turn.messages or turn.messages[-1].role != "user":
         return turn
     *history, reply = turn.messages
-    pending = await store.take_pending_question(turn.owner, make_conversation_key(turn, history))
-    # A thread id alone is not enough: the previous message must be the question.
-    if pending is None or not history or not remove_whitespace(history[-1].text).endswith(pending.question):
+    key = make_conversation_key(turn, history)
+    pending = await store.get_pending_question(turn.owner, key)
+    if pending is None or not follows_question(turn, history, pending):
         return turn
+    if pending.kind == "answered":
+        return replace(turn, repeats_answer=True)
+    if pending.request == hash_messages(turn, turn.messages):
+        # In a thread, the same post again: it was an answer before, or the request that is asked anew.
+        return replace(pending, request="") if pending.answers else turn
     answer = InterruptAnswer(pending.interrupt, text=reply.text)
     if pending.kind == "confirm":
         approved = parse_consent(reply.text)
         if approved is None:
-            return turn
+            return pending
         answer = InterruptAnswer(pending.interrupt, payload={"approved": approved})
-    # Keep attachments: they may be what the question asks for.
-    files = tuple(part for part in reply.parts if not isinstance(part, TextMessagePart))
-    messages = [*history[:-1], Message("user", files)] if files else history[:-1]
-    return replace(turn, answers=(answer,), messages=tuple(messages))
+    # Kept as answered, and not taken: the same reply once more is no new request. The Continuation is taken once.
+    await store.save_pending_question(turn.owner, key, replace(pending, kind="answered"))
+    return with_answer(turn, history[:-1], reply, answer)
 
 
-def remove_whitespace(text: str) -> str:
-    """Remove white space: clients trim texts, and a door may add a line between two."""
-    return "".join(text.split())
+def follows_question(turn: Turn, history: Sequence[Message], pending: PendingQuestion) -> bool:
+    """Whether the last message follows the question. A thread id alone is not enough, unless its client posts only
+    what is new."""
+    if turn.conversation and pending.kind != "answered" and not any(m.role == "assistant" for m in history):
+        return True
+    return bool(history) and remove_whitespace(history[-1].text).endswith(pending.question)
+
+
+async def ask_again(turn: Turn, pending: PendingQuestion, store: Store) -> list[Event]:
+    """Ask the question again, with what can be said. It stays open at its earlier place too."""
+    language = turn.get_language(detect_language(pending.text))
+    question = pending.text or "".join(message.text for message in turn.messages[-2:-1])
+    hint = get_sentence("answer_yes_or_no", language) if pending.kind == "confirm" else ""
+    text = get_sentence("ask_again", language, question=question, problem=hint) if hint else question
+    await save_question(turn, pending, "", text, store)
+    return [*text_events(IdGenerator().new_message_id(), text), RunFinished("stop")]
 
 
 def make_conversation_key(turn: Turn, messages: Sequence[Message]) -> str:

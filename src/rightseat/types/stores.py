@@ -106,8 +106,15 @@ class PendingQuestion(Struct, frozen=True):
     """Question or client call that a conversation without ids waits for."""
 
     interrupt: str
-    kind: Literal["ask", "confirm", "form", "call"]
+    kind: Literal["ask", "confirm", "form", "call", "answered"]
     question: str
+    """Its text as shown, without white space; the next message must follow it."""
+    text: str = ""
+    """Its text without the hint, to ask again."""
+    request: str = ""
+    """Hash of the messages whose run asked; the same messages once more are no answer."""
+    answers: bool = False
+    """Whether these messages answered a question before."""
 
 
 class Store(Protocol):

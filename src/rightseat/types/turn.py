@@ -96,6 +96,8 @@ class Turn(Struct, frozen=True, kw_only=True):
     context: tuple[AppContext, ...] = ()
     state: Any = None
     answers: tuple[InterruptAnswer, ...] = ()
+    repeats_answer: bool = False
+    """Whether its last message answers a question that was answered already."""
     thread: str = ""
     run: str = ""
     owner: Owner = Owner()

@@ -35,7 +35,7 @@ name: f
 description: d
 steps:
   - {name: start, call_type: api, params: {endpoint: POST /orders}, next: drop}
-  - {name: drop, call_type: api, params: {endpoint: DELETE /orders}, confirm: true, next: tell}
+  - {name: drop, call_type: api, params: {endpoint: DELETE /orders}, next: tell}
   - {name: tell, call_type: none, params: {say: {en: "It is ordered.", zh: "已下单。"}}}
 """
 TEXT_MEMBERS = ("openai-streamed", "openai-whole", "openbb-today", "openbb-2024")

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightseat.engine.repeats import RequestOrigin
 from rightseat.errors import ContinuationGone
 from rightseat.plugins.flows.step_context import StepOutput
 from rightseat.plugins.plugin import END, START, Flow, Step
@@ -34,6 +35,8 @@ class FlowProgress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The current step, or the one whose on_error runs; None when all are done."""
     key: str = ""
     """Key of the checkpoint."""
+    origin: RequestOrigin | None = None
+    """The request in its conversation, where an effect is recorded."""
     serial: int = 0
     """Number of resumes: questions asked before the latest one can no longer be answered."""
     outputs: dict[str, StepOutput] = {}
@@ -170,6 +173,11 @@ class FlowCheckpoint:
         if unfinished is not None and unfinished.flow == flow.id and unfinished.digest == flow.digest:
             return await self.claim(unfinished)
         return start_progress(flow, question, key=key)
+
+    async def has_unfinished(self, flow: Flow, question: str, turn: Turn) -> bool:
+        """Whether a run of this request waits or was interrupted: it goes on, and nothing runs twice."""
+        unfinished = await self.load(make_checkpoint_key(flow, question, turn))
+        return unfinished is not None and unfinished.flow == flow.id and unfinished.digest == flow.digest
 
     async def resume(self, state: Any, flow: Flow, answers: tuple[Any, ...], language: Language = "en") -> FlowProgress:
         """Resume a run with answers to its questions; ContinuationGone if it went on meanwhile."""

@@ -12,10 +12,19 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace as replace_fields
 
 from rightseat.documents.document import cut_middle, fits_budget
 from rightseat.documents.json import JsonCutter
 from rightseat.engine.loop import Assistant
+from rightseat.engine.repeats import (
+    RequestOrigin,
+    find_origin,
+    is_end_of_talk,
+    needs_rerun_approval,
+    read_text_answer,
+    record_effect,
+)
 from rightseat.engine.resume import pause_batch, resume_batch, take_continuation
 from rightseat.engine.structured import generate_structured
 from rightseat.engine.tool_calls import ToolCallBatch
@@ -45,7 +54,7 @@ from rightseat.types.messages import Message, ToolCall
 from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import CheckpointStore, Continuation, IdGenerator, Store
 from rightseat.types.streams import closing
-from rightseat.types.tools import Pause, Result, Tool, ToolContext
+from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, Result, Tool, ToolContext, is_approved
 from rightseat.types.turn import Turn, check_agent_depth
 
 log = logging.getLogger(__name__)
@@ -112,6 +121,8 @@ async def write_questions(flows: list[Flow], services: FlowServices, question: s
 
 
 GRACE_SECONDS = 30.0
+RERUN = "again"
+"""Key of the state of a call that asks whether to run again."""
 TEXT_EVENTS = (TextStart, TextDelta, TextEnd)
 GetServices = Callable[[Flow, Turn], FlowServices]
 
@@ -132,9 +143,19 @@ class FlowTool:
 
     async def call(self, args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
         checkpoint = FlowCheckpoint(self.store, ctx.turn.owner)
+        origin, asked_again = find_origin(ctx.turn), isinstance(ctx.state, dict) and RERUN in ctx.state
         try:
-            if ctx.state is None:
+            if ctx.state is None and await self.needs_approval(checkpoint, args["request"], ctx.turn):
+                ask = Ask(get_sentence("run_again", ctx.turn.get_language()), "confirm", APPROVAL_SCHEMA)
+                yield Pause((ask,), {RERUN: msgspec.to_builtins(origin)})
+                return
+            if asked_again:
+                if not is_approved(ctx.answers[-1]):
+                    raise FlowStopped(get_sentence("not_run_again", ctx.turn.get_language()))
+                origin = msgspec.convert(ctx.state[RERUN], RequestOrigin)
+            if ctx.state is None or asked_again:
                 progress = await checkpoint.begin(self.flow, args["request"], ctx.turn)
+                progress = replace_fields(progress, origin=progress.origin or origin)
             else:
                 progress = await checkpoint.resume(ctx.state, self.flow, ctx.answers, ctx.turn.get_language())
             async with closing(self.stream_run(progress, checkpoint, ctx)) as items:
@@ -162,11 +183,21 @@ class FlowTool:
         except RightseatError as error:
             log.warning("the times of %s are not kept: %s", self.flow.id, error.message)
 
+    async def needs_approval(self, checkpoint: FlowCheckpoint, request: str, turn: Turn) -> bool:
+        """Whether to ask before the run: it has had its effect in this conversation, and none is unfinished."""
+        if not await needs_rerun_approval(self.store, turn):
+            return False
+        return not await checkpoint.has_unfinished(self.flow, request, turn)
+
     async def stream_run(
         self, progress: FlowProgress, checkpoint: FlowCheckpoint, ctx: ToolContext
     ) -> AsyncIterator[Event | Result | Pause]:
         services = self.time_model(self.get_services(self.flow, ctx.turn))
-        run = FlowRun(self.flow, services, ctx.turn, progress, checkpoint.save)
+
+        async def record() -> None:
+            await record_effect(self.store, ctx.turn.owner, progress.origin)
+
+        run = FlowRun(self.flow, services, ctx.turn, progress, checkpoint.save, record_effect=record)
         async with closing(run.stream()) as items:
             async for item in items:
                 if isinstance(item, FlowFinished):
@@ -279,9 +310,17 @@ class FlowResponder:
 
     async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
         check_agent_depth(turn)
+        turn = await read_text_answer(self.store, turn, self.name)
         flow_tool = FlowTool(self.flow, self.get_services, self.store, answers_user=True)
         tool = Tool(CALL_NAME, "", REQUEST_SCHEMA, flow_tool.call, timeout=self.flow.timeout + GRACE_SECONDS)
-        ids, batch = await self.begin(turn, tool)
+        begun = await self.begin(turn, tool)
+        if begun is None:
+            text = get_sentence("nothing_to_run", turn.get_language())
+            for event in text_events(IdGenerator().new_message_id(), text):
+                yield event
+            yield RunFinished("stop")
+            return
+        ids, batch = begun
         result: CallResult | None = None
         async with closing(batch.run()) as events:
             async for event in events:
@@ -300,14 +339,16 @@ class FlowResponder:
                 yield event
         yield RunFinished("stop", flow_tool.usage)
 
-    async def begin(self, turn: Turn, tool: Tool) -> tuple[IdGenerator, ToolCallBatch]:
-        """Return the call to run: a new one, or the one saved when it paused."""
+    async def begin(self, turn: Turn, tool: Tool) -> tuple[IdGenerator, ToolCallBatch] | None:
+        """Return the call to run: a new one, or the one saved when it paused; None where nothing is asked for."""
         continuation = await take_continuation(self.store, turn, self.name)
         if continuation is None:
             checkpoint = FlowCheckpoint(self.store, turn.owner)
             interrupted = await checkpoint.find_interrupted_question(self.flow, turn)
             if turn.answers and not interrupted:
                 raise ContinuationGone(get_sentence("ask_expired", turn.get_language()))
+            if not interrupted and (turn.repeats_answer or await is_end_of_talk(self.store, turn)):
+                return None
             user_texts = (message.text.strip() for message in reversed(turn.messages) if message.role == "user")
             request = interrupted or next(user_texts, "") or self.question
             ids = IdGenerator()
@@ -329,7 +370,7 @@ class FlowResponder:
         checkpoint = FlowCheckpoint(self.store, turn.owner)
         try:
             for call in continuation.calls.values():
-                if call.paused:
+                if call.paused and RERUN not in call.state:
                     await checkpoint.abandon(call.state, self.flow)
         finally:
             checkpoint.close()

@@ -16,7 +16,7 @@ from rightseat.config.secret import mask
 from rightseat.errors import ContinuationGone, FlowFailed, FlowStopped, RightseatError
 from rightseat.http.retry import RetryBudget, compute_backoff, current_retry_budget, with_retry_budget
 from rightseat.plugins.flows.checkpoint import FlowProgress, resolve_next_step
-from rightseat.plugins.flows.step_context import FlowServices, StepContext, StepError, StepOutput
+from rightseat.plugins.flows.step_context import FlowServices, StepContext, StepError, StepOutput, record_nothing
 from rightseat.plugins.flows.steps import LLM, NONE, get_kind
 from rightseat.plugins.plugin import END, Flow, Step
 from rightseat.types.chunks import ModelChunk, UsageChunk
@@ -183,6 +183,7 @@ class FlowRun:
     outer_outputs: Mapping[str, StepOutput] = field(default_factory=dict)
     initial_output: StepOutput | None = None
     is_final: bool = True
+    record_effect: Callable[[], Awaitable[None]] = record_nothing
 
     async def stream(self) -> AsyncIterator[Event | Pause | FlowFinished]:
         """Run the steps within the flow's timeout."""
@@ -343,11 +344,19 @@ class FlowRun:
             state=progress.state,
             answers=progress.answers,
             save_state=save_state,
+            record_effect=self.record_effect,
         )
 
     def is_repeatable(self, step: Step) -> bool:
         repeatable = step.repeatable
         return get_kind(step.kind).repeatable(step, self.services) if repeatable is None else repeatable
+
+    def has_effect(self, step: Step) -> bool:
+        """Whether the step would do something twice in another run; its `repeatable` in the file decides first."""
+        check = get_kind(step.kind).has_effect
+        if step.repeatable is not None or check is None:
+            return not self.is_repeatable(step)
+        return check(step, self.services)
 
     def is_last_step(self, step: Step) -> bool:
         return resolve_next_step(self.flow, step.next) is None and not tuple(get_kind(step.kind).jumps(step))
@@ -359,6 +368,8 @@ class FlowRun:
         return StepFailure(f"It chose the step {jump[:80]!r}, and there is none of that name.")
 
     async def advance(self, step: Step, output: StepOutput) -> None:
+        if self.has_effect(step):
+            await self.record_effect()
         spoken = output.spoken or (step.kind == LLM and self.is_final and self.is_last_step(step))
         self.progress = self.progress.after_step(step, output, resolve_next_step(self.flow, output.jump or step.next))
         await self.save(spoken=spoken)

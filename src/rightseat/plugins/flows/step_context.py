@@ -122,6 +122,10 @@ async def discard_state(state: Any) -> None:
     """Save nothing."""
 
 
+async def record_nothing() -> None:
+    """Record no effect."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepContext:
     flow: Flow
@@ -145,6 +149,8 @@ class StepContext:
     """Answers to all its questions so far, in order."""
     save_state: Callable[[Any], Awaitable[None]] = discard_state
     """Saves `state` in the middle of a step with nested steps, so that a crash loses no finished one."""
+    record_effect: Callable[[], Awaitable[None]] = record_nothing
+    """Records that a step has had an effect, for the request that the flow answers."""
 
 
 StepStream = AsyncIterator[Event | StepOutput | Pause]

@@ -60,6 +60,8 @@ class StepKind:
     check: Callable[[Step, Flow, FlowReferences], Iterator[Problem]] = lambda step, flow, known: iter(())
     jumps: Callable[[Step], Iterable[str]] = lambda step: ()
     repeatable: Callable[[Step, FlowServices], bool] = lambda step, services: True
+    has_effect: Callable[[Step, FlowServices], bool] | None = None
+    """Whether another run would do something twice; None: where the step is not repeatable."""
 
 
 @cache

@@ -14,6 +14,7 @@ from rightseat.errors import CallerError, FlowStopped, UpstreamGarbled
 from rightseat.plugins.flows.paths import decode_json_text
 from rightseat.plugins.flows.step_context import (
     FlowReferences,
+    FlowServices,
     StepContext,
     StepError,
     StepOutput,
@@ -325,9 +326,18 @@ def check_tool(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Proble
         yield make_step_problem(flow, step, "params.arguments", "They are no mapping.", "Write names and values.")
 
 
+def has_api_effect(step: Step, services: FlowServices) -> bool:
+    """Whether the request changes something. One with an idempotency key does too: another run has another key."""
+    tool = services.operations.get(normalize_endpoint(step))
+    return tool is not None and tool.effect != "reads"
+
+
 STEP_KINDS = {
     "api": StepKind(
-        run_api, check_api, repeatable=lambda step, services: normalize_endpoint(step) in services.repeatable
+        run_api,
+        check_api,
+        repeatable=lambda step, services: normalize_endpoint(step) in services.repeatable,
+        has_effect=has_api_effect,
     ),
     TOOL: StepKind(run_tool, check_tool, repeatable=never_repeatable),
 }

@@ -52,7 +52,9 @@ async def stream_subflow(ctx: StepContext, flow: Flow) -> StepStream:
     async def save_progress(progress: FlowProgress) -> None:
         await ctx.save_state(progress.as_dict)
 
-    run = FlowRun(flow, ctx.services, ctx.turn, progress, save_progress, ctx.outputs, ctx.previous, ctx.last)
+    run = FlowRun(
+        flow, ctx.services, ctx.turn, progress, save_progress, ctx.outputs, ctx.previous, ctx.last, ctx.record_effect
+    )
     async with closing(run.stream()) as items:
         async for item in items:
             if isinstance(item, FlowFinished):

@@ -1,0 +1,212 @@
+"""Requests and answers that come again in a conversation, so that an effect happens once.
+
+A conversation is known by its thread, or by a hash of the posted history where the client names none. A request whose
+run has finished an effect is recorded; an answer in words is matched to the question that its thread waits for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightseat.types.events import Interrupt
+from rightseat.types.messages import Message, TextMessagePart
+from rightseat.types.replies import asks_for_run, asks_nothing, only_thanks
+from rightseat.types.stores import CheckpointStore, PendingQuestion, Store
+from rightseat.types.turn import InterruptAnswer, Owner, Turn
+
+EFFECT_SECONDS = 24 * 3600.0
+_QUESTION_MARK = re.compile("[?？]")
+EffectRule = Literal["run", "ask", "refuse"]
+MAX_LOOKBACK = 8
+"""Earlier requests of a history that are looked up: each lookup reads the store."""
+
+
+def remove_whitespace(text: str) -> str:
+    """Remove white space: clients trim texts, and a door may add a line between two."""
+    return "".join(text.split())
+
+
+def hash_messages(turn: Turn, messages: Sequence[Message], *, with_ids: bool = False) -> str:
+    """Hash what the person and the assistant have said. Other messages change from request to request."""
+    said = [
+        (m.role, remove_whitespace(m.text), m.id if with_ids else None)
+        for m in messages
+        if m.role in ("user", "assistant") and m.text
+    ]
+    return hashlib.sha256(msgspec.json.encode([turn.assistant, said])).hexdigest()[:32]
+
+
+# Answers in words to the question that a thread waits for
+
+
+def make_waiting_key(turn: Turn, assistant: str) -> str:
+    return f"waiting:{assistant}:{turn.thread}"
+
+
+async def save_waiting_question(store: Store, turn: Turn, assistant: str, interrupts: Sequence[Interrupt]) -> None:
+    """Keep the first question of a run at a client that shows interrupts: its person may answer in the chat."""
+    if turn.client.shows_interrupts and not turn.depth and interrupts:
+        first, key = interrupts[0], make_waiting_key(turn, assistant)
+        earlier = await store.get_pending_question(turn.owner, key) if turn.answers else None
+        # After an answer in words, the messages that gave it: posted once more, they do not answer this question too.
+        answered = earlier is not None and earlier.kind == "answered"
+        request = earlier.request if earlier and answered else hash_messages(turn, turn.messages, with_ids=True)
+        pending = PendingQuestion(first.id, first.kind, "", request=request, answers=answered)
+        await store.save_pending_question(turn.owner, key, pending)
+
+
+async def read_text_answer(store: Store, turn: Turn, assistant: str) -> Turn:
+    """Return the turn with its last message as the answer, if its thread waits for one."""
+    if turn.depth or not turn.client.shows_interrupts:
+        return turn
+    key = make_waiting_key(turn, assistant)
+    if turn.answers:
+        await store.take_pending_question(turn.owner, key)
+        return turn
+    if not turn.messages or turn.messages[-1].role != "user":
+        return turn
+    pending = await store.get_pending_question(turn.owner, key)
+    if pending is None:
+        return turn
+    request = hash_messages(turn, turn.messages, with_ids=True)
+    if pending.request == request:
+        # The same post again: an answer counts once, and a request is asked anew.
+        return replace(turn, repeats_answer=pending.answers)
+    if pending.kind == "answered":
+        return turn
+    # Kept as answered, and not taken: the same post once more is no new request. The Continuation is taken once.
+    answered = PendingQuestion(pending.interrupt, "answered", "", request=request, answers=True)
+    await store.save_pending_question(turn.owner, key, answered)
+    *history, reply = turn.messages
+    return with_answer(turn, history, reply, InterruptAnswer(pending.interrupt, text=reply.text))
+
+
+def with_answer(turn: Turn, history: Sequence[Message], reply: Message, answer: InterruptAnswer) -> Turn:
+    """Return the turn with the answer instead of the reply. Its attachments stay: they may be what was asked for."""
+    files = tuple(part for part in reply.parts if not isinstance(part, TextMessagePart))
+    messages = [*history, Message("user", files)] if files else history
+    return replace(turn, answers=(answer,), messages=tuple(messages))
+
+
+# Requests whose run has finished an effect
+
+
+class RequestOrigin(Struct, frozen=True, omit_defaults=True):
+    """Place of a request in its conversation."""
+
+    request: str
+    """Hash of its words."""
+    history: str
+    """Hash of the conversation up to and including the request."""
+    before: str = ""
+    """Hash of the conversation before it; empty where it is the first."""
+    message: str = ""
+    thread: str = ""
+    """Thread that the client names."""
+
+
+class EarlierEffects(NamedTuple):
+    exist: bool = False
+    """Whether a request of this conversation has finished an effect."""
+    of_request: bool = False
+    """Whether this very request has, at an earlier place of the conversation."""
+
+
+def find_origin(turn: Turn, place: int | None = None) -> RequestOrigin | None:
+    """Return the origin of the user message at the place, else of the last one; None where there is none."""
+    places = [number for number, message in enumerate(turn.messages) if message.role == "user"]
+    if turn.depth or not places:
+        return None
+    place = places[-1] if place is None else place
+    message, before = turn.messages[place], turn.messages[:place]
+    is_first = not any(m.role == "assistant" for m in before)
+    names_thread = turn.client.shows_interrupts or turn.conversation is not None
+    return RequestOrigin(
+        request=hash_request(turn, message.text),
+        history=hash_messages(turn, turn.messages[: place + 1]),
+        before="" if is_first else hash_messages(turn, before),
+        message=message.id or "",
+        thread=(turn.conversation or turn.thread) if names_thread else "",
+    )
+
+
+def hash_request(turn: Turn, text: str) -> str:
+    words = "".join(char for char in text.lower() if char.isalnum())
+    return hashlib.sha256(msgspec.json.encode([turn.assistant, words or text])).hexdigest()[:32]
+
+
+def make_effect_keys(origin: RequestOrigin) -> tuple[str, ...]:
+    if not origin.thread:
+        return (f"effect:{origin.history}",)
+    return f"{origin.thread}/effect", f"{origin.thread}/effect:{origin.request}"
+
+
+async def record_effect(store: Store | None, owner: Owner, origin: RequestOrigin | None) -> None:
+    """Record that the run of a request has finished an effect."""
+    if isinstance(store, CheckpointStore) and origin is not None:
+        for key in make_effect_keys(origin):
+            await store.save_checkpoint(owner, key, msgspec.json.encode(origin), EFFECT_SECONDS)
+
+
+async def find_earlier_effects(store: Store | None, turn: Turn) -> EarlierEffects:
+    """Return what earlier runs of this conversation have finished. A regenerated request is not an earlier one."""
+    origin = find_origin(turn)
+    if not isinstance(store, CheckpointStore) or origin is None:
+        return EarlierEffects()
+    if origin.thread:
+        any_key, request_key = make_effect_keys(origin)
+        if await store.get_checkpoint(turn.owner, any_key) is None:
+            return EarlierEffects()
+        body = await store.get_checkpoint(turn.owner, request_key)
+        earlier = msgspec.json.decode(body, type=RequestOrigin) if body else None
+        return EarlierEffects(True, earlier is not None and not is_same_place(earlier, origin))
+    places = [number for number, message in enumerate(turn.messages) if message.role == "user"][:-1]
+    found = EarlierEffects()
+    for place in reversed(places[-MAX_LOOKBACK:]):
+        earlier = find_origin(turn, place)
+        if earlier and await store.get_checkpoint(turn.owner, make_effect_keys(earlier)[0]) is not None:
+            found = EarlierEffects(True, found.of_request or earlier.request == origin.request)
+    return found
+
+
+def is_same_place(earlier: RequestOrigin, origin: RequestOrigin) -> bool:
+    """Whether both are one message, posted again to regenerate its answer."""
+    if earlier.message and origin.message and earlier.message == origin.message:
+        return True
+    # Without ids, or with new ones, the same history before it tells; that of a first message is always the same.
+    has_ids = bool(earlier.message and origin.message)
+    return earlier.before == origin.before and bool(origin.before or not has_ids)
+
+
+async def needs_rerun_approval(store: Store | None, turn: Turn) -> bool:
+    """Whether the turn asks again for what has had its effect in this conversation."""
+    effects = await find_earlier_effects(store, turn)
+    return effects.of_request or (effects.exist and asks_for_run(turn.messages[-1].text))
+
+
+async def choose_effect_rule(store: Store | None, turn: Turn) -> EffectRule:
+    """Choose what happens to calls with an effect: "refuse" after words that ask for nothing, "ask" where these may
+    answer what the model has asked in its own words, else "run"."""
+    if not await is_end_of_talk(store, turn):
+        return "run"
+    if only_thanks(turn.messages[-1].text):
+        return "refuse"
+    if not (await find_earlier_effects(store, turn)).exist:
+        return "run"
+    answers = [message.text for message in turn.messages if message.role == "assistant" and message.text]
+    return "ask" if answers and _QUESTION_MARK.search(answers[-1]) else "refuse"
+
+
+async def is_end_of_talk(store: Store | None, turn: Turn) -> bool:
+    """Whether the last message asks for nothing, in a conversation that has an answer already."""
+    if turn.depth or not turn.messages or turn.messages[-1].role != "user" or not asks_nothing(turn.messages[-1].text):
+        return False
+    has_answer = any(message.role == "assistant" for message in turn.messages)
+    return has_answer or (await find_earlier_effects(store, turn)).exist
