@@ -110,13 +110,16 @@ class RequestOrigin(Struct, frozen=True, omit_defaults=True):
     message: str = ""
     thread: str = ""
     """Thread that the client names."""
+    text: str = ""
 
 
 class EarlierEffects(NamedTuple):
-    exist: bool = False
-    """Whether a request of this conversation has finished an effect."""
+    """Effects that requests of a conversation have had so far."""
+
+    last: RequestOrigin | None = None
+    """The last request that has had one."""
     of_request: bool = False
-    """Whether this very request has, at an earlier place of the conversation."""
+    """Whether the request of the turn has had one, at an earlier place of the conversation."""
 
 
 def find_origin(turn: Turn, place: int | None = None) -> RequestOrigin | None:
@@ -134,12 +137,13 @@ def find_origin(turn: Turn, place: int | None = None) -> RequestOrigin | None:
         before="" if is_first else hash_messages(turn, before),
         message=message.id or "",
         thread=(turn.conversation or turn.thread) if names_thread else "",
+        text=message.text,
     )
 
 
 def hash_request(turn: Turn, text: str) -> str:
-    words = "".join(char for char in text.lower() if char.isalnum())
-    return hashlib.sha256(msgspec.json.encode([turn.assistant, words or text])).hexdigest()[:32]
+    words = " ".join(text.lower().split()).strip(" .!?。！？")
+    return hashlib.sha256(msgspec.json.encode([turn.assistant, words])).hexdigest()[:32]
 
 
 def make_effect_keys(origin: RequestOrigin) -> tuple[str, ...]:
@@ -156,39 +160,44 @@ async def record_effect(store: Store | None, owner: Owner, origin: RequestOrigin
 
 
 async def find_earlier_effects(store: Store | None, turn: Turn) -> EarlierEffects:
-    """Return what earlier runs of this conversation have finished. A regenerated request is not an earlier one."""
+    """Return what earlier requests of this conversation have finished; nothing for a request that is regenerated."""
     origin = find_origin(turn)
     if not isinstance(store, CheckpointStore) or origin is None:
         return EarlierEffects()
     if origin.thread:
-        any_key, request_key = make_effect_keys(origin)
-        if await store.get_checkpoint(turn.owner, any_key) is None:
-            return EarlierEffects()
-        body = await store.get_checkpoint(turn.owner, request_key)
-        earlier = msgspec.json.decode(body, type=RequestOrigin) if body else None
-        return EarlierEffects(True, earlier is not None and not is_same_place(earlier, origin))
+        last_key, request_key = make_effect_keys(origin)
+        last = await load_origin(store, turn.owner, last_key)
+        same = await load_origin(store, turn.owner, request_key) if last else None
+        is_regenerated = same is not None and is_same_place(same, origin)
+        return EarlierEffects() if is_regenerated else EarlierEffects(last, same is not None)
     places = [number for number, message in enumerate(turn.messages) if message.role == "user"][:-1]
-    found = EarlierEffects()
-    for place in reversed(places[-MAX_LOOKBACK:]):
+    effects = EarlierEffects()
+    for place in places[-MAX_LOOKBACK:]:
         earlier = find_origin(turn, place)
-        if earlier and await store.get_checkpoint(turn.owner, make_effect_keys(earlier)[0]) is not None:
-            found = EarlierEffects(True, found.of_request or earlier.request == origin.request)
-    return found
+        recorded = await load_origin(store, turn.owner, make_effect_keys(earlier)[0]) if earlier else None
+        if recorded is not None:
+            effects = EarlierEffects(recorded, effects.of_request or recorded.request == origin.request)
+    return effects
+
+
+async def load_origin(store: CheckpointStore, owner: Owner, key: str) -> RequestOrigin | None:
+    body = await store.get_checkpoint(owner, key)
+    return None if body is None else msgspec.json.decode(body, type=RequestOrigin)
 
 
 def is_same_place(earlier: RequestOrigin, origin: RequestOrigin) -> bool:
     """Whether both are one message, posted again to regenerate its answer."""
-    if earlier.message and origin.message and earlier.message == origin.message:
-        return True
-    # Without ids, or with new ones, the same history before it tells; that of a first message is always the same.
-    has_ids = bool(earlier.message and origin.message)
-    return earlier.before == origin.before and bool(origin.before or not has_ids)
+    # A client may give new ids, or none. A first message has no history before it that could tell.
+    is_same_message = bool(origin.message) and earlier.message == origin.message
+    return is_same_message or (bool(origin.before) and earlier.before == origin.before)
 
 
-async def needs_rerun_approval(store: Store | None, turn: Turn) -> bool:
-    """Whether the turn asks again for what has had its effect in this conversation."""
+async def find_rerun(store: Store | None, turn: Turn) -> RequestOrigin | None:
+    """Return the request that the turn asks for again, if it has had its effect in this conversation."""
     effects = await find_earlier_effects(store, turn)
-    return effects.of_request or (effects.exist and asks_for_run(turn.messages[-1].text))
+    if effects.last is not None and asks_for_run(turn.messages[-1].text):
+        return effects.last
+    return find_origin(turn) if effects.of_request else None
 
 
 async def choose_effect_rule(store: Store | None, turn: Turn) -> EffectRule:
@@ -198,7 +207,7 @@ async def choose_effect_rule(store: Store | None, turn: Turn) -> EffectRule:
         return "run"
     if only_thanks(turn.messages[-1].text):
         return "refuse"
-    if not (await find_earlier_effects(store, turn)).exist:
+    if (await find_earlier_effects(store, turn)).last is None:
         return "run"
     answers = [message.text for message in turn.messages if message.role == "assistant" and message.text]
     return "ask" if answers and _QUESTION_MARK.search(answers[-1]) else "refuse"
@@ -209,4 +218,4 @@ async def is_end_of_talk(store: Store | None, turn: Turn) -> bool:
     if turn.depth or not turn.messages or turn.messages[-1].role != "user" or not asks_nothing(turn.messages[-1].text):
         return False
     has_answer = any(message.role == "assistant" for message in turn.messages)
-    return has_answer or (await find_earlier_effects(store, turn)).exist
+    return has_answer or (await find_earlier_effects(store, turn)).last is not None

@@ -147,6 +147,9 @@ class ToolCallBatch:
                 return replace(state, open=()), error_result("no_answer", text)
             text = get_sentence("ask_again", language, question=question.ask.message, problem=invalid)
             interrupt = self.make_interrupt(question.ask, question.interrupt.call, text)
+            if isinstance(invalid, AnswerUnclear):
+                # The same question: an answer to the one that is still shown counts.
+                interrupt = replace(interrupt, id=question.interrupt.id)
             repeated = replace(question, interrupt=interrupt, again=again, given=invalid.accepted_fields)
             return replace(state, open=(*others, repeated)), None
         if state.paused:

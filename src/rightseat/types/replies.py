@@ -18,7 +18,7 @@ yes | y | yep | yup | yeah | yea | aye | yes sir | yes ma'am | yes i do | yes i 
 yes you may | sure | sure thing | surely | of course | certainly | absolutely | definitely | indeed | by all means
 with pleasure | gladly | approve | approved | i approve | approve it | approve that | confirm | confirmed | i confirm
 confirm it | confirm that | allow | allowed | allow it | allow that | i allow it | permit it | accept | accepted
-i accept | accept it | agree | agreed | i agree | permission granted | granted | go | go ahead | go on | go for it
+i accept | accept it | agree | agreed | i agree | permission granted | granted | go ahead | go on | go for it
 go on then | go ahead then | go ahead with it | go ahead with that | go ahead and do it | proceed | please proceed
 continue | please continue | carry on | do it | do that | do this | do so | do go ahead | please do | please do it
 just do it | perform it | make it so | that's fine | that is fine | that's ok | that is ok | that's okay
@@ -36,7 +36,7 @@ i'm sure | i am sure | correct | affirmative | let's go | let's do it | let's do
 """
 # Approvals that also ask for a run where no question is open.
 COMMANDS = """
-run | run it | run that | run this | please run it | execute | execute it | start | start it | run it again
+go | run | run it | run that | run this | please run it | execute | execute it | start | start it | run it again
 do it again | run that again
 执行 | 执行吧 | 执行它 | 请执行 | 去执行 | 执行一下 | 开始 | 开始吧 | 开始执行 | 开始执行吧 | 运行 | 运行吧 | 运行它 | 再执行一次 | 再做一次 | 再来一次
 再运行一次 | 重新执行 | 重新运行 | 執行 | 執行吧 | 請執行

@@ -1,74 +1,16 @@
 """What runs once through every door: while a question waits, after the end, and asked for again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from rightseat import Runtime
-from rightseat.plugins.flows.responder import FlowResponder
-from rightseat.plugins.flows.step_context import FlowServices
-from rightseat.plugins.http.tools import make_operation_tools
-from rightseat.plugins.load import read_plugin
-from rightseat.stores.memory import MemoryStore
 from tests.contract.doors.members import MEMBERS, DoorClient
-from tests.kit.app_server import FakeModel, serve_runtime
-from tests.unit.plugins.flows.conversations import make_flow, write_plugin_folder
-from tests.unit.plugins.http.plugin_values import LOCAL_POLICY
-from tests.unit.plugins.runtime.api_plugins import RecordingJsonApi, serve_json_api
+from tests.unit.plugins.flows.order_flow import serve_order_flow
 
 pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", MEMBERS)]
-API = """
-openapi: 3.0.0
-info: {version: 1.0.0, title: t}
-servers: [{url: "URL"}]
-paths:
-  /orders:
-    post: {description: d, responses: {"200": {description: ok}}}
-    delete: {description: d, x-dangerous: true, responses: {"200": {description: ok}}}
-"""
-FLOW = """
-name: f
-description: d
-steps:
-  - {name: start, call_type: api, params: {endpoint: POST /orders}, next: drop}
-  - {name: drop, call_type: api, params: {endpoint: DELETE /orders}, next: tell}
-  - {name: tell, call_type: none, params: {say: {en: "It is ordered.", zh: "已下单。"}}}
-"""
-TEXT_MEMBERS = ("openai-streamed", "openai-whole", "openbb-today", "openbb-2024")
 AGAIN = "Run it again?"
-
-
-@dataclass
-class ServedFlow:
-    url: str
-    api: RecordingJsonApi
-
-    @property
-    def counts(self) -> tuple[int, int]:
-        """How many orders were placed, and how many dropped."""
-        methods = [request.partition(" ")[0] for request in self.api.requests]
-        return methods.count("POST"), methods.count("DELETE")
-
-
-@asynccontextmanager
-async def serve_order_flow(folder: Path) -> AsyncIterator[ServedFlow]:
-    """A flow that places an order and asks before it drops another, at an API that counts."""
-    async with serve_json_api(b'{"id": 1}') as api:
-        plugin = read_plugin(write_plugin_folder(folder / "p", openapi=API.replace("URL", api.url)))
-        tools = make_operation_tools(plugin, LOCAL_POLICY)
-        operations = {operation.id: tool for operation, tool in zip(plugin.operations, tools, strict=True)}
-        services = FlowServices(model=FakeModel(), operations=operations, scripts={}, flows={}, databases={})
-        store = MemoryStore()
-        responder = FlowResponder("default", make_flow(FLOW), lambda flow, turn: services, store)
-        async with serve_runtime(Runtime(agents={"default": responder}, store=store)) as home:
-            yield ServedFlow(home.url, api)
-        for tool in tools:
-            if tool.close is not None:
-                await tool.close()
 
 
 @pytest.fixture

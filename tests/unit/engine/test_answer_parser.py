@@ -5,11 +5,9 @@ from typing import Any
 import pytest
 
 from rightseat.engine.answer_parser import (
-    NO_WORDS,
-    YES_WORDS,
     AnswerDeclined,
     AnswerInvalid,
-    parse_consent,
+    AnswerUnclear,
     parse_scalar,
     resolve_answer,
 )
@@ -34,26 +32,12 @@ async def resolve_text(schema: dict[str, Any], text: str, *lines: str, kind: Any
         assert len(model.prompts) == len(lines)
 
 
-@pytest.mark.parametrize("text", ["yes", "YES", " Yes. ", "ok!", "go ahead", "是", "好的。", "可以！", "同意"])
-def test_yes(text: str) -> None:
-    assert parse_consent(text) is True
-
-
-@pytest.mark.parametrize("text", ["no", "No.", "NOPE", "don't", "cancel", "不", "不可以。", "拒绝", "否！"])
-def test_no(text: str) -> None:
-    assert parse_consent(text) is False
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "yes please", "yes, but not today", "yes no", "not yes", "maybe", "1", "true", "是吗", "不好的", "yes?"],
-)
-def test_only_listed_words_count(text: str) -> None:
-    assert parse_consent(text) is None
-
-
-def test_no_word_means_both() -> None:
-    assert not YES_WORDS & NO_WORDS
+@pytest.mark.demand("approvals.how_people_say_yes")
+async def test_an_approval_in_words() -> None:
+    assert await resolve_text(APPROVAL_SCHEMA, "Yes please, do", kind="confirm") == {"approved": True}
+    assert await resolve_text(APPROVAL_SCHEMA, "不用了", kind="confirm") == {"approved": False}
+    with pytest.raises(AnswerUnclear, match="reply yes or no"):
+        await resolve_text(APPROVAL_SCHEMA, "yes but only two", kind="confirm")
 
 
 @pytest.mark.parametrize(

@@ -123,24 +123,60 @@ async def test_in_a_thread_too_the_yes_must_follow_the_question() -> None:
     assert talk.performed == []
 
 
-@pytest.mark.demand("engine.text_approval_listed_yes")
+AGAIN = 'Allow act with {"name":"x"}?\n(this is neither a yes nor a no, so nothing has been done yet; reply yes or no)'
+
+
+@pytest.mark.demand("engine.text_approval_listed_yes", "approvals.text_while_question_waits")
 @pytest.mark.parametrize("conversation", [None, "thread-1"])
-async def test_yes_counts_only_directly_after_the_question(conversation: str | None) -> None:
-    talk = TextOnlyClient(ACT, reply_text("I mean it"), reply_text("too late"), conversation=conversation)
+async def test_text_that_is_no_answer_gets_the_question_again(conversation: str | None) -> None:
+    talk = TextOnlyClient(ACT, reply_text("finished"), conversation=conversation)
     await talk.send_text("go")
-    assert await talk.send_text("what does it do?") == "I mean it"
-    assert await talk.send_text("yes") == "too late"
-    assert talk.performed == []
+    for text in ("what does it do?", "I think so", "yes, and then sleep", "thanks", "go to bed"):
+        assert await talk.send_text(text) == AGAIN
+        assert talk.performed == []
+    assert len(talk.model.prompts) == 1
+    assert await talk.send_text("yes please") == "finished"
+    assert talk.performed == ["x"]
 
 
-@pytest.mark.demand("engine.text_approval_listed_yes")
-@pytest.mark.parametrize("text", ["yes please", "I think so", "yes, and then sleep"])
-async def test_other_words_are_a_new_turn(text: str) -> None:
-    talk = TextOnlyClient(ACT, reply_text("hm"))
+@pytest.mark.demand("approvals.text_while_question_waits")
+@pytest.mark.parametrize("conversation", [None, "thread-1"])
+async def test_an_edited_reply_still_answers(conversation: str | None) -> None:
+    talk = TextOnlyClient(ACT, reply_text("finished"), conversation=conversation)
     await talk.send_text("go")
-    assert await talk.send_text(text) == "hm"
-    assert talk.performed == []
-    assert talk.model.prompts[1].messages[-1] == text_message("user", text)
+    before = list(talk.history)
+    await talk.send_text("what does it do?")
+    if conversation is None:
+        talk.history = before
+    await talk.send_text("yes")
+    assert talk.performed == ["x"]
+
+
+@pytest.mark.demand("approvals.text_while_question_waits")
+async def test_a_thread_whose_client_posts_only_what_is_new() -> None:
+    both = reply_calls(("act", '{"name":"a"}'), ("act", '{"name":"b"}'))
+    talk = TextOnlyClient(both, reply_text("finished"), conversation="thread-1")
+    await talk.send_text("go")
+    for text, performed in (("what?", []), ("yes", ["a"]), ("yes", ["a"]), ("yes", ["a", "b"])):
+        talk.history = []
+        await talk.send_text(text)
+        # The same post directly after an answer may be the same one: the next question is asked again first.
+        assert talk.performed == performed
+    assert len(talk.model.prompts) == 2
+
+
+@pytest.mark.demand("approvals.finished_step_never_again")
+async def test_an_answer_in_words_posted_twice_counts_once() -> None:
+    @tool
+    def day(ctx: ToolContext) -> str:
+        return f"on {ctx.ask('Which day?')}"
+
+    talk = TextOnlyClient(reply_calls(("day", "{}")), reply_text("ok"), reply_text("I see"), tools=(day,))
+    await talk.send_text("plan")
+    before = list(talk.history)
+    await talk.send_text("Monday")
+    talk.history = before
+    assert await talk.send_text("Monday") == "I see"
 
 
 async def test_an_answer_counts_once() -> None:

@@ -20,8 +20,8 @@ from rightseat.engine.loop import Assistant
 from rightseat.engine.repeats import (
     RequestOrigin,
     find_origin,
+    find_rerun,
     is_end_of_talk,
-    needs_rerun_approval,
     read_text_answer,
     record_effect,
 )
@@ -143,18 +143,21 @@ class FlowTool:
 
     async def call(self, args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
         checkpoint = FlowCheckpoint(self.store, ctx.turn.owner)
-        origin, asked_again = find_origin(ctx.turn), isinstance(ctx.state, dict) and RERUN in ctx.state
+        request, origin = args["request"], find_origin(ctx.turn)
+        asked_again = isinstance(ctx.state, dict) and RERUN in ctx.state
         try:
-            if ctx.state is None and await self.needs_approval(checkpoint, args["request"], ctx.turn):
+            if ctx.state is None and (rerun := await self.find_rerun(checkpoint, request, ctx.turn)):
                 ask = Ask(get_sentence("run_again", ctx.turn.get_language()), "confirm", APPROVAL_SCHEMA)
-                yield Pause((ask,), {RERUN: msgspec.to_builtins(origin)})
+                yield Pause((ask,), {RERUN: msgspec.to_builtins(rerun)})
                 return
             if asked_again:
+                origin = msgspec.convert(ctx.state[RERUN], RequestOrigin)
+                # "Run it again" means the request before; a model has written its own.
+                request = (self.answers_user and origin.text) or request
                 if not is_approved(ctx.answers[-1]):
                     raise FlowStopped(get_sentence("not_run_again", ctx.turn.get_language()))
-                origin = msgspec.convert(ctx.state[RERUN], RequestOrigin)
             if ctx.state is None or asked_again:
-                progress = await checkpoint.begin(self.flow, args["request"], ctx.turn)
+                progress = await checkpoint.begin(self.flow, request, ctx.turn)
                 progress = replace_fields(progress, origin=progress.origin or origin)
             else:
                 progress = await checkpoint.resume(ctx.state, self.flow, ctx.answers, ctx.turn.get_language())
@@ -183,11 +186,10 @@ class FlowTool:
         except RightseatError as error:
             log.warning("the times of %s are not kept: %s", self.flow.id, error.message)
 
-    async def needs_approval(self, checkpoint: FlowCheckpoint, request: str, turn: Turn) -> bool:
-        """Whether to ask before the run: it has had its effect in this conversation, and none is unfinished."""
-        if not await needs_rerun_approval(self.store, turn):
-            return False
-        return not await checkpoint.has_unfinished(self.flow, request, turn)
+    async def find_rerun(self, checkpoint: FlowCheckpoint, request: str, turn: Turn) -> RequestOrigin | None:
+        """Return the request to ask about: it has had its effect in this conversation, and none is unfinished."""
+        rerun = await find_rerun(self.store, turn)
+        return None if rerun and await checkpoint.has_unfinished(self.flow, request, turn) else rerun
 
     async def stream_run(
         self, progress: FlowProgress, checkpoint: FlowCheckpoint, ctx: ToolContext
@@ -347,10 +349,11 @@ class FlowResponder:
             interrupted = await checkpoint.find_interrupted_question(self.flow, turn)
             if turn.answers and not interrupted:
                 raise ContinuationGone(get_sentence("ask_expired", turn.get_language()))
-            if not interrupted and (turn.repeats_answer or await is_end_of_talk(self.store, turn)):
-                return None
             user_texts = (message.text.strip() for message in reversed(turn.messages) if message.role == "user")
             request = interrupted or next(user_texts, "") or self.question
+            asks_nothing = turn.repeats_answer or await is_end_of_talk(self.store, turn)
+            if asks_nothing and not interrupted and not await checkpoint.has_unfinished(self.flow, request, turn):
+                return None
             ids = IdGenerator()
             arguments = msgspec.json.encode({"request": request}).decode()
             call = ToolCall(ids.new_call_id(), CALL_NAME, arguments)

@@ -332,6 +332,11 @@ def has_api_effect(step: Step, services: FlowServices) -> bool:
     return tool is not None and tool.effect != "reads"
 
 
+def has_tool_effect(step: Step, services: FlowServices) -> bool:
+    tool = services.scripts.get(get_tool_name(step))
+    return tool is not None and tool.effect != "reads"
+
+
 STEP_KINDS = {
     "api": StepKind(
         run_api,
@@ -339,5 +344,5 @@ STEP_KINDS = {
         repeatable=lambda step, services: normalize_endpoint(step) in services.repeatable,
         has_effect=has_api_effect,
     ),
-    TOOL: StepKind(run_tool, check_tool, repeatable=never_repeatable),
+    TOOL: StepKind(run_tool, check_tool, repeatable=never_repeatable, has_effect=has_tool_effect),
 }
