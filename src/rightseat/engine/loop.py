@@ -25,13 +25,7 @@ from rightseat.engine.history import (
     trim_to_budget,
     use_stored_results,
 )
-from rightseat.engine.repeats import (
-    EffectRule,
-    choose_effect_rule,
-    find_origin,
-    read_text_answer,
-    record_effect,
-)
+from rightseat.engine.repeats import EffectRule, choose_effect_rule, find_origin, read_text_answer, record_effect
 from rightseat.engine.resume import pause_batch, resume_batch, take_continuation
 from rightseat.engine.structured import SchemaBufferedAssembler, repair_messages
 from rightseat.engine.tool_calls import ToolCallBatch

@@ -16,58 +16,62 @@ PhraseKind = Literal["yes", "weak_yes", "no", "negation", "neutral", "doubt", "c
 YES = """
 yes | y | yep | yup | yeah | yea | aye | yes sir | yes ma'am | yes i do | yes i am | yes it is | yes you can
 yes you may | sure | sure thing | surely | of course | certainly | absolutely | definitely | indeed | by all means
-with pleasure | gladly | approve | approved | i approve | approve it | approve that | confirm | confirmed | i confirm
-confirm it | confirm that | allow | allowed | allow it | allow that | i allow it | permit it | accept | accepted
-i accept | accept it | agree | agreed | i agree | permission granted | granted | go ahead | go on | go for it
-go on then | go ahead then | go ahead with it | go ahead with that | go ahead and do it | proceed | please proceed
-continue | please continue | carry on | do it | do that | do this | do so | do go ahead | please do | please do it
-just do it | perform it | make it so | that's fine | that is fine | that's ok | that is ok | that's okay
-that is okay | that's good | that's right | that is right | that's correct | that is correct | it's fine | it's ok
-it is ok | it's okay | it is okay | it is fine | fine by me | fine with me | ok with me | okay with me | ok by me
-good to go | you can | you may | you can do it | you may do it | you can go ahead | you may go ahead | you may proceed
-you can proceed | you have my approval | you have my permission | i want it | i want that | i want this | i do
-i'm sure | i am sure | correct | affirmative | let's go | let's do it | let's do that | lgtm | sounds good | looks good
-👍 | 👌 | ✅ | ✔ | 🆗
-是 | 是的 | 对 | 对的 | 對 | 没错 | 正确 | 可以 | 可以的 | 可以执行 | 可以继续 | 当然 | 当然可以 | 当然了 | 同意 | 我同意 | 同意了 | 同意执行 | 批准执行 | 完全同意
-确认 | 我确认 | 确认了 | 确认执行 | 確認 | 确定 | 我确定 | 确定执行 | 確定 | 批准 | 我批准 | 批准了 | 允许 | 我允许 | 允许执行 | 允許 | 准许 | 准了 | 许可
-授权 | 通过 | 继续 | 请继续 | 继续吧 | 继续做 | 继续执行 | 繼續 | 繼續吧 | 接着做 | 进行 | 做 | 做吧 | 去做吧 | 去吧 | 来吧 | 就这么办 | 就这么办吧
-就这样办 | 就这样办吧 | 就这么做 | 就这么做吧 | 就这样做 | 就这样做吧 | 照做 | 照做吧 | 照办 | 照办吧 | 没问题 | 没有问题 | 沒問題 | 必须的 | 肯定的
-要 | 要的 | 我要 | 需要 | 愿意 | 我愿意
+with pleasure | gladly | approve | approved | i approve | approve it | approve that | confirm | confirmed
+i confirm | confirm it | confirm that | allow | allowed | allow it | allow that | i allow it | permit it | accept
+accepted | i accept | accept it | agree | agreed | i agree | permission granted | granted | go ahead | go on
+go for it | go on then | go ahead then | go ahead with it | go ahead with that | go ahead and do it | proceed
+please proceed | continue | please continue | carry on | do it | do that | do this | do so | do go ahead | please do
+please do it | just do it | perform it | make it so | that's fine | that is fine | that's ok | that is ok
+that's okay | that is okay | that's good | that's right | that is right | that's correct | that is correct
+it's fine | it's ok | it is ok | it's okay | it is okay | it is fine | fine by me | fine with me | ok with me
+okay with me | ok by me | good to go | you can | you may | you can do it | you may do it | you can go ahead
+you may go ahead | you may proceed | you can proceed | you have my approval | you have my permission | i want it
+i want that | i want this | i do | i'm sure | i am sure | correct | affirmative | let's go | let's do it
+let's do that | lgtm | sounds good | looks good | 👍 | 👌 | ✅ | ✔ | 🆗
+是 | 是的 | 对 | 对的 | 對 | 没错 | 正确 | 可以 | 可以的 | 可以执行 | 可以继续 | 当然 | 当然可以 | 当然了 | 同意
+我同意 | 同意了 | 同意执行 | 批准执行 | 完全同意 | 确认 | 我确认 | 确认了 | 确认执行 | 確認 | 确定 | 我确定
+确定执行 | 確定 | 批准 | 我批准 | 批准了 | 允许 | 我允许 | 允许执行 | 允許 | 准许 | 准了 | 许可 | 授权 | 通过 | 继续
+请继续 | 继续吧 | 继续做 | 继续执行 | 繼續 | 繼續吧 | 接着做 | 进行 | 做 | 做吧 | 去做吧 | 去吧 | 来吧 | 就这么办
+就这么办吧 | 就这样办 | 就这样办吧 | 就这么做 | 就这么做吧 | 就这样做 | 就这样做吧 | 照做 | 照做吧 | 照办 | 照办吧
+没问题 | 没有问题 | 沒問題 | 必须的 | 肯定的 | 要 | 要的 | 我要 | 需要 | 愿意 | 我愿意
 """
 # Approvals that also ask for a run where no question is open.
 COMMANDS = """
 go | run | run it | run that | run this | please run it | execute | execute it | start | start it | run it again
 do it again | run that again
-执行 | 执行吧 | 执行它 | 请执行 | 去执行 | 执行一下 | 开始 | 开始吧 | 开始执行 | 开始执行吧 | 运行 | 运行吧 | 运行它 | 再执行一次 | 再做一次 | 再来一次
-再运行一次 | 重新执行 | 重新运行 | 執行 | 執行吧 | 請執行
+执行 | 执行吧 | 执行它 | 请执行 | 去执行 | 执行一下 | 开始 | 开始吧 | 开始执行 | 开始执行吧 | 运行 | 运行吧 | 运行它
+再执行一次 | 再做一次 | 再来一次 | 再运行一次 | 重新执行 | 重新运行 | 執行 | 執行吧 | 請執行
 """
 # Words that approve by themselves, and only lead over to what follows otherwise: "ok, cancel it".
 WEAK_YES = """
 ok | okay | okey | okie | k | kk | alright | all right | fine | very well | ok then | okay then | all right then
 alright then | fine then
-好 | 好的 | 好吧 | 好嘞 | 好咧 | 好滴 | 好哒 | 行 | 行的 | 行吧 | 成 | 那好 | 那好吧 | 那行 | 那行吧 | 嗯 | 嗯嗯 | 恩
+好 | 好的 | 好吧 | 好嘞 | 好咧 | 好滴 | 好哒 | 行 | 行的 | 行吧 | 成 | 那好 | 那好吧 | 那行 | 那行吧 | 嗯 | 嗯嗯
+恩
 """
 NO = """
 no | n | nope | nah | nay | no way | no go | no don't | no do not | no never | deny | denied | deny it | i deny
-reject | rejected | reject it | reject that | i reject it | refuse | refused | i refuse | decline | declined | i decline
-disagree | i disagree | disapprove | i disapprove | disallow | forbid | of course not | certainly not | absolutely not
-definitely not | surely not | sure not | by no means | not at all | not now | not today | not yet | not this time
-not ok | not okay | not fine | not good | not allowed | not approved | i don't want it
+reject | rejected | reject it | reject that | i reject it | refuse | refused | i refuse | decline | declined
+i decline | disagree | i disagree | disapprove | i disapprove | disallow | forbid | of course not | certainly not
+absolutely not | definitely not | surely not | sure not | by no means | not at all | not now | not today | not yet
+not this time | not ok | not okay | not fine | not good | not allowed | not approved | i don't want it
 i don't want that | i do not want it | i do not want that | i don't want to | i do not want to | i'd rather not
 i would rather not | rather not | better not | negative | cancel | cancel it | cancel that | cancel this | abort
 abort it | abort that | stop | stop it | stop that | stop this | never mind | nevermind | forget it | forget that
 forget about it | drop it | leave it | leave it alone | skip it | scrap that | no need | no need to | not needed
 not necessary | 👎 | ❌ | ✖ | 🚫 | ⛔
-不是 | 不是的 | 不行 | 不可以 | 不好 | 不了 | 不用了 | 不必了 | 不需要了 | 不要了 | 不同意 | 我不同意 | 不允许 | 不批准 | 不愿意 | 不成 | 不可 | 否
-我拒绝 | 驳回 | 我反对 | 取消吧 | 取消它 | 取消这个 | 取消操作 | 停 | 停下 | 停下来 | 停止吧 | 算了 | 算了吧 | 免了 | 没必要 | 没有必要 | 不对
-当然不 | 当然不行 | 当然不可以 | 绝不 | 绝对不行 | 肯定不行 | 先不了 | 暂时不了 | 没门 | 拒絕 | 不對
+不是 | 不是的 | 不行 | 不可以 | 不好 | 不了 | 不用了 | 不必了 | 不需要了 | 不要了 | 不同意 | 我不同意 | 不允许
+不批准 | 不愿意 | 不成 | 不可 | 否 | 我拒绝 | 驳回 | 我反对 | 取消吧 | 取消它 | 取消这个 | 取消操作 | 停 | 停下
+停下来 | 停止吧 | 算了 | 算了吧 | 免了 | 没必要 | 没有必要 | 不对 | 当然不 | 当然不行 | 当然不可以 | 绝不 | 绝对不行
+肯定不行 | 先不了 | 暂时不了 | 没门 | 拒絕 | 不對
 """
 # They refuse by themselves, and turn an approval that follows in the same clause into a refusal: "don't do it".
 NEGATION = """
-don't | do not | dont | never | must not | mustn't | you may not | you can't | you cannot | you can not | you must not
-let's not | please don't | please do not | i don't | i do not
-不 | 不要 | 别 | 勿 | 先不要 | 先别 | 先不 | 暂时不要 | 暂时别 | 暂不 | 暂时不 | 不用 | 不必 | 不需要 | 无需 | 不能 | 不想 | 我不想 | 不再 | 禁止 | 不得
-我不要 | 我不 | 千万别 | 千万不要 | 不准 | 不许 | 取消 | 停止 | 终止 | 中止 | 拒绝 | 放弃 | 反对
+don't | do not | dont | never | must not | mustn't | you may not | you can't | you cannot | you can not
+you must not | let's not | please don't | please do not | i don't | i do not
+不 | 不要 | 别 | 勿 | 先不要 | 先别 | 先不 | 暂时不要 | 暂时别 | 暂不 | 暂时不 | 不用 | 不必 | 不需要 | 无需 | 不能
+不想 | 我不想 | 不再 | 禁止 | 不得 | 我不要 | 我不 | 千万别 | 千万不要 | 不准 | 不许 | 取消 | 停止 | 终止 | 中止
+拒绝 | 放弃 | 反对
 """
 # Neither a yes nor a no, and without effect on the rest.
 NEUTRAL = """
@@ -76,13 +80,15 @@ thanks so much | thank you so much | much appreciated | now | right now | right 
 do | so | oh | ah | hi | hello | hey | sir | dear | no problem | no worries | for me | my friend | right
 and thanks | and thank you | great | perfect | excellent | wonderful | good | cool | nice | awesome | super | got it
 i see | understood | 🙏 | 😊 | 🙂 | 😀 | 😄 | ❤
-请 | 請 | 麻烦 | 麻烦了 | 麻烦你 | 麻烦您 | 劳驾 | 谢谢 | 谢谢你 | 谢谢您 | 谢谢了 | 謝謝 | 多谢 | 感谢 | 非常感谢 | 辛苦了 | 辛苦 | 啊 | 呀 | 哦 | 噢 | 哈
-的 | 那 | 那就 | 现在 | 马上 | 立刻 | 立即 | 帮我 | 明白 | 明白了 | 知道了 | 收到 | 很好 | 太好了 | 挺好 | 那就好
+请 | 請 | 麻烦 | 麻烦了 | 麻烦你 | 麻烦您 | 劳驾 | 谢谢 | 谢谢你 | 谢谢您 | 谢谢了 | 謝謝 | 多谢 | 感谢 | 非常感谢
+辛苦了 | 辛苦 | 啊 | 呀 | 哦 | 噢 | 哈 | 的 | 那 | 那就 | 现在 | 马上 | 立刻 | 立即 | 帮我 | 明白 | 明白了 | 知道了
+收到 | 很好 | 太好了 | 挺好 | 那就好
 """
 # Said of something else than the question, or not meant. They make a reply neither a yes nor a no.
 DOUBT = """
 yeah right | yeah sure | please confirm
-不确定 | 不肯定 | 不確定 | 我不确定 | 我不肯定 | 是吧 | 对吧 | 可以吧 | 确定吧 | 对了 | 就是 | 请确认 | 请确定 | 请批准 | 请允许 | 请同意
+不确定 | 不肯定 | 不確定 | 我不确定 | 我不肯定 | 是吧 | 对吧 | 可以吧 | 确定吧 | 对了 | 就是 | 请确认 | 请确定
+请批准 | 请允许 | 请同意
 """
 # With the kinds above they make up what people say when nothing is left to do.
 CHAT = """
@@ -92,16 +98,18 @@ done | all done | all good | i'm done | we're done | bye | goodbye | bye bye | s
 have a nice day | have a good day | you too | same to you | i understand | noted | wow | haha | lol | that helps
 that helped | very helpful | it works | it worked | works | that was great | that's great | that is great
 that's perfect | that's nice | very good | very nice | so nice | 🎉 | 😁 | 🥳
-我知道了 | 我明白了 | 懂了 | 了解 | 了解了 | 不错 | 真不错 | 真好 | 真棒 | 太棒了 | 棒 | 厉害 | 漂亮 | 完美 | 非常好 | 没事了 | 没有了 | 没了 | 就这样
-就这样吧 | 就这些 | 先这样 | 先这样吧 | 再见 | 拜拜 | 晚安 | 回头见 | 不客气 | 原来如此 | 哈哈 | 哈哈哈 | 很有帮助 | 搞定 | 完成了 | 做得好 | 干得好
-干得漂亮 | 好了 | 行了 | 可以了 | 够了 | 好啦 | 行啦 | 了
+我知道了 | 我明白了 | 懂了 | 了解 | 了解了 | 不错 | 真不错 | 真好 | 真棒 | 太棒了 | 棒 | 厉害 | 漂亮 | 完美 | 非常好
+没事了 | 没有了 | 没了 | 就这样 | 就这样吧 | 就这些 | 先这样 | 先这样吧 | 再见 | 拜拜 | 晚安 | 回头见 | 不客气
+原来如此 | 哈哈 | 哈哈哈 | 很有帮助 | 搞定 | 完成了 | 做得好 | 干得好 | 干得漂亮 | 好了 | 行了 | 可以了 | 够了
+好啦 | 行啦 | 了
 """
 # They ask for another run, and approve nothing by themselves.
 REPEATS = "again | once more | one more time | 再来 | 再一次"
 # They end a form. A bare "no" does not: it may be a value of the form.
 DECLINES = """
 cancel | cancel it | cancel that | cancel this | abort | abort it | abort that | never mind | nevermind | forget it
-forget that | forget about it | drop it | 取消 | 取消吧 | 取消它 | 取消这个 | 取消操作 | 算了 | 算了吧 | 不用了 | 不必了 | 不需要了 | 不要了 | 放弃
+forget that | forget about it | drop it
+取消 | 取消吧 | 取消它 | 取消这个 | 取消操作 | 算了 | 算了吧 | 不用了 | 不必了 | 不需要了 | 不要了 | 放弃
 """
 
 MAX_REPLY_LENGTH = 120
@@ -212,7 +220,9 @@ def split_clauses(text: str) -> list[list[Phrase]] | None:
     """Return the phrases of each clause; None for a question, and for a text with a word that is not listed."""
     if len(text) > MAX_REPLY_LENGTH:
         return None
-    normalized = _EMOJI_MODIFIERS.sub("", unicodedata.normalize("NFKC", text).lower().replace("’", "'").replace("‘", "'"))
+    normalized = _EMOJI_MODIFIERS.sub(
+        "", unicodedata.normalize("NFKC", text).lower().replace("’", "'").replace("‘", "'")
+    )
     if _QUESTION.search(normalized):
         return None
     clauses = []

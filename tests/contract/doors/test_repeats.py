@@ -58,9 +58,7 @@ async def test_text_that_is_no_answer_gets_the_question_again(
 
 @pytest.mark.demand("approvals.text_while_question_waits", "approvals.how_people_say_yes")
 @pytest.mark.parametrize("text", ["No, thanks", "cancel that", "不用了"])
-async def test_a_no_in_words_ends_the_flow(
-    make_client: Callable[[str], DoorClient], tmp_path: Path, text: str
-) -> None:
+async def test_a_no_in_words_ends_the_flow(make_client: Callable[[str], DoorClient], tmp_path: Path, text: str) -> None:
     async with serve_order_flow(tmp_path) as flow:
         person = make_client(flow.url)
         await person.send_message("order one")
@@ -85,9 +83,7 @@ async def test_after_the_end_words_that_ask_for_nothing_run_nothing(
 
 
 @pytest.mark.demand("approvals.finished_step_never_again")
-async def test_the_same_request_again_is_asked_about(
-    make_client: Callable[[str], DoorClient], tmp_path: Path
-) -> None:
+async def test_the_same_request_again_is_asked_about(make_client: Callable[[str], DoorClient], tmp_path: Path) -> None:
     async with serve_order_flow(tmp_path) as flow:
         person = make_client(flow.url)
         await person.send_message("order one")

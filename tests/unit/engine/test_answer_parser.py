@@ -4,13 +4,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.engine.answer_parser import (
-    AnswerDeclined,
-    AnswerInvalid,
-    AnswerUnclear,
-    parse_scalar,
-    resolve_answer,
-)
+from rightseat.engine.answer_parser import AnswerDeclined, AnswerInvalid, AnswerUnclear, parse_scalar, resolve_answer
 from rightseat.types.tools import APPROVAL_SCHEMA, Ask
 from rightseat.types.turn import InterruptAnswer
 from tests.kit.app_server import FakeModel, reply_text

@@ -1,6 +1,7 @@
 """Questions in plain words: found again by conversation, never by a guess."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -177,6 +178,59 @@ async def test_an_answer_in_words_posted_twice_counts_once() -> None:
     await talk.send_text("Monday")
     talk.history = before
     assert await talk.send_text("Monday") == "I see"
+
+
+@pytest.mark.demand("approvals.words_that_ask_nothing")
+@pytest.mark.parametrize("conversation", [None, "thread-1"])
+@pytest.mark.parametrize(
+    ("said", "text", "told"),
+    [
+        ("Done.", "thanks", "asked for nothing"),
+        ("Done.", "yes", "asked for nothing"),
+        ("Done. Shall I note it too?", "great, thanks", "asked for nothing"),
+        ("Done. Shall I note it too?", "yes", ""),
+        ("Done.", "note it too", "noted"),
+    ],
+)
+async def test_words_that_ask_for_nothing_cause_no_effect(
+    conversation: str | None, said: str, text: str, told: str
+) -> None:
+    @tool
+    def note() -> str:
+        return "noted"
+
+    @tool
+    def look() -> str:
+        return "seen"
+
+    calls = reply_calls(("note", "{}"), ("look", "{}"))
+    reading = replace(look, effect="reads")
+    talk = TextOnlyClient(
+        ACT, reply_text(said), calls, reply_text("ok"), tools=(note, reading), conversation=conversation
+    )
+    await talk.send_text("act")
+    assert await talk.send_text("yes") == said
+    answer = await talk.send_text(text)
+    if told:
+        results = [message.text for message in talk.model.prompts[2 + 1].messages if message.role == "tool"]
+        assert told in results[-2]
+        assert results[-1] == "seen", "a call that only reads is made"
+    else:
+        # It may answer what the model has asked in its own words: the call itself is asked about.
+        assert answer.startswith("Allow note")
+    assert talk.performed == ["x"]
+
+
+@pytest.mark.demand("approvals.words_that_ask_nothing")
+async def test_a_yes_to_the_models_own_question_makes_the_call() -> None:
+    @tool
+    def note() -> str:
+        return "noted"
+
+    talk = TextOnlyClient(reply_text("Shall I?"), reply_calls(("note", "{}")), reply_text("ok"), tools=(note,))
+    await talk.send_text("hm")
+    assert await talk.send_text("yes") == "ok"
+    assert talk.model.prompts[2].messages[-1].text == "noted"
 
 
 async def test_an_answer_counts_once() -> None:

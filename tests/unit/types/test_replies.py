@@ -5,14 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.types.replies import (
-    MAX_REPLY_LENGTH,
-    asks_for_run,
-    asks_nothing,
-    is_decline,
-    only_thanks,
-    parse_consent,
-)
+from rightseat.types.replies import MAX_REPLY_LENGTH, asks_for_run, asks_nothing, is_decline, only_thanks, parse_consent
 
 CORPUS: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("replies.toml").read_text("utf-8"))
 EXPECTED = {"yes": True, "no": False, "neither": None}
@@ -30,14 +23,16 @@ def test_the_corpus_is_large_has_both_languages_and_no_sentence_twice() -> None:
 
 @pytest.mark.demand("approvals.how_people_say_yes")
 def test_no_sentence_is_taken_for_something_else() -> None:
-    wrong = [(sentence, parse_consent(sentence), said) for sentence, said in CASES if parse_consent(sentence) is not said]
+    wrong = [
+        (sentence, parse_consent(sentence), said) for sentence, said in CASES if parse_consent(sentence) is not said
+    ]
     false_approvals = [sentence for sentence, heard, _ in wrong if heard]
     assert false_approvals == []
     assert wrong == []
 
 
 @pytest.mark.demand("approvals.how_people_say_yes")
-@pytest.mark.parametrize("end", [" but only two", "?", ", if it is free", " not", "，但是只要两个", "吗", "的话", " p-001"])
+@pytest.mark.parametrize("end", [" but only two", "?", ", if free", " not", "，但是只要两个", "吗", "的话", " p-001"])
 def test_no_yes_survives_a_condition_a_question_or_a_change(end: str) -> None:
     assert [sentence for sentence in CORPUS["yes"] if parse_consent(sentence.strip() + end)] == []
 
@@ -54,34 +49,45 @@ def test_a_long_text_is_no_answer_and_costs_nothing() -> None:
     assert parse_consent("好" * 10_000_000) is None
 
 
+ASK_NOTHING = """
+thanks | thanks! | Thank you very much! | ok | ok thanks | yes | Yes please, go ahead | yes yes | great | perfect!
+Great, thank you | cool | got it | no | no thanks | that's all, thanks | bye | 👍 | 🙏 | nice work! | don't run it
+谢谢 | 谢谢！ | 好的 | 好的，谢谢 | 辛苦了 | 知道了 | 明白了 | 不用了 | 太好了 | 再见 | 好了 | 不要执行
+"""
+ASK_SOMETHING = """
+order one | thanks, and order two | yes, order two | ok? | what is p-001? | great, now list them | again | run it
+do it again | yes, run it again | go | 谢谢，再订一个 | 好的，下单 | 查一下 | 再来一次 | 执行 | 不确定
+"""
+
+
+def split_sentences(text: str) -> list[str]:
+    return [sentence.strip() for line in text.strip().splitlines() for sentence in line.split("|")]
+
+
 @pytest.mark.demand("approvals.words_that_ask_nothing")
-@pytest.mark.parametrize(
-    "text",
-    # fmt: off
-    [
-        "thanks", "thanks!", "Thank you very much!", "ok", "ok thanks", "yes", "Yes please, go ahead", "yes yes", "great",
-        "Great, thank you", "perfect!", "cool", "got it", "no", "no thanks", "that's all, thanks", "bye", "👍", "🙏",
-        "nice work!", "谢谢", "谢谢！", "好的", "好的，谢谢", "辛苦了", "知道了", "明白了", "不用了", "太好了", "再见", "好了", "不要执行", "don't run it",
-    ],
-    # fmt: on
-)
+@pytest.mark.parametrize("text", split_sentences(ASK_NOTHING))
 def test_words_that_ask_for_nothing(text: str) -> None:
     assert asks_nothing(text)
     assert not asks_for_run(text)
 
 
 @pytest.mark.demand("approvals.words_that_ask_nothing")
-@pytest.mark.parametrize(
-    "text",
-    ["", "order one", "thanks, and order two", "yes, order two", "ok?", "what is p-001?", "great, now list them"]
-    + ["谢谢，再订一个", "好的，下单", "查一下", "再来一次", "again", "run it", "do it again", "yes, run it again", "执行", "不确定"],
-)
+@pytest.mark.parametrize("text", ["", *split_sentences(ASK_SOMETHING)])
 def test_words_that_ask_for_something(text: str) -> None:
     assert not asks_nothing(text)
 
 
 def test_words_that_ask_for_another_run() -> None:
-    texts = ["again", "once more please", "run it", "yes, run it again", "do it again", "再来一次", "执行吧", "好的，重新执行"]
+    texts = [
+        "again",
+        "once more please",
+        "run it",
+        "yes, run it again",
+        "do it again",
+        "再来一次",
+        "执行吧",
+        "好的，重新执行",
+    ]
     assert [text for text in texts if not asks_for_run(text)] == []
     others = ["yes", "go ahead", "don't run it", "不要执行", "run it with two", "again?", "order again"]
     assert [text for text in others if asks_for_run(text)] == []

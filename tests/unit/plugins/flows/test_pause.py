@@ -152,7 +152,7 @@ async def test_whoever_does_not_answer_ends_it() -> None:
 
 async def test_whoever_does_not_answer_begins_anew_with_the_same_question() -> None:
     done = make_tools()
-    play = open_conversation(ASKING, done)
+    play = open_conversation(ASKING.replace("call_type: find,", "call_type: find, repeatable: true,"), done)
     (question,) = await play.send()
     await play.send("why", InterruptAnswer(question.id, status="cancelled"))
     (again,) = await play.send()

@@ -8,6 +8,7 @@ import pytest
 
 from rightseat.stores.sqlite import SQLiteStore
 from tests.contract.doors.agui import AguiClient
+from tests.contract.doors.client_result import ClientResult
 from tests.contract.doors.members import OpenAIClient
 from tests.kit.app_server import FakeModel, reply_calls, reply_text
 from tests.kit.client import RawHttpClient
@@ -118,7 +119,7 @@ async def test_a_flow_that_only_reads_runs_again_unasked(tmp_path: Path) -> None
 
 @pytest.mark.demand("approvals.finished_step_never_again")
 async def test_what_has_run_is_known_after_a_restart(tmp_path: Path) -> None:
-    person = OpenAIClient("", stream=False)
+    person, seen = OpenAIClient("", stream=False), ClientResult()
     for number, text in enumerate(("order one", "yes", "order one", "no")):
         store = SQLiteStore(tmp_path / "data")
         (tmp_path / str(number)).mkdir()

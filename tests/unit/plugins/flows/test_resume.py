@@ -127,15 +127,32 @@ async def test_another_question_begins_anew() -> None:
     assert hanging.recording.called_names == ["one", "two", "one", "two", "three"]
 
 
-async def test_a_flow_that_is_done_begins_anew() -> None:
+async def agree_to_run_again(play: FlowConversation) -> None:
+    [question] = await play.send()
+    assert "Run it again?" in question.message
+    await play.send("why", InterruptAnswer(question.id, payload={"approved": True}))
+
+
+@pytest.mark.demand("approvals.finished_step_never_again")
+async def test_a_flow_that_is_done_begins_anew_once_somebody_agrees() -> None:
     done = make_tools()
     play = open_conversation(THREE, done, reply_text("ok"), reply_text("ok again"))
     await play.send()
-    await play.send()
+    await agree_to_run_again(play)
     assert (done.called_names, play.text) == ([*NAMES, *NAMES], "ok again")
 
 
-async def test_a_flow_that_failed_begins_anew() -> None:
+@pytest.mark.demand("approvals.finished_step_never_again")
+async def test_a_question_to_run_again_that_is_cancelled_runs_nothing() -> None:
+    done = make_tools()
+    play = open_conversation(THREE, done, reply_text("ok"))
+    await play.send()
+    [question] = await play.send()
+    await play.send("why", InterruptAnswer(question.id, status="cancelled"))
+    assert (done.called_names, play.failure) == ([*NAMES], None)
+
+
+async def test_a_flow_that_failed_begins_anew_once_somebody_agrees() -> None:
     wrong = [True]
 
     def two(args: dict[str, Any]) -> Any:
@@ -147,7 +164,7 @@ async def test_a_flow_that_failed_begins_anew() -> None:
     play = open_conversation(THREE, done, reply_text("ok"))
     await play.send()
     assert play.failure is not None
-    await play.send()
+    await agree_to_run_again(play)
     assert done.called_names == ["one", "two", "one", "two", "three"]
 
 
