@@ -22,6 +22,7 @@ from rightseat.types.stores import CheckpointStore, PendingQuestion, Store
 from rightseat.types.turn import InterruptAnswer, Owner, Turn
 
 EFFECT_SECONDS = 24 * 3600.0
+MAX_REQUEST_LENGTH = 4000
 _QUESTION_MARK = re.compile("[?？]")
 EffectRule = Literal["run", "ask", "refuse"]
 MAX_LOOKBACK = 8
@@ -70,14 +71,14 @@ async def read_text_answer(store: Store, turn: Turn, assistant: str) -> Turn:
     if turn.answers:
         await store.take_pending_question(turn.owner, key)
         return turn
-    if not turn.messages or turn.messages[-1].role != "user":
-        return turn
-    pending = await store.get_pending_question(turn.owner, key)
+    pending = await store.get_pending_question(turn.owner, key) if is_persons_reply(turn) else None
     if pending is None:
         return turn
     request = hash_messages(turn, turn.messages, with_ids=True)
     if pending.request == request:
-        # The same post again: an answer counts once, and a request is asked anew.
+        # The same post again: an answer counts once, and a request is asked anew, without the question of its run.
+        if not pending.answers:
+            await store.take_pending_question(turn.owner, key)
         return replace(turn, repeats_answer=pending.answers)
     if pending.kind == "answered":
         return turn
@@ -86,6 +87,12 @@ async def read_text_answer(store: Store, turn: Turn, assistant: str) -> Turn:
     await store.save_pending_question(turn.owner, key, answered)
     *history, reply = turn.messages
     return with_answer(turn, history, reply, InterruptAnswer(pending.interrupt, text=reply.text))
+
+
+def is_persons_reply(turn: Turn) -> bool:
+    """Whether a person has written the last message. A page asks for suggestions too, and requires a call for them."""
+    requires_call = turn.tool_choice.mode in ("named", "required")
+    return bool(turn.messages) and turn.messages[-1].role == "user" and not requires_call
 
 
 def with_answer(turn: Turn, history: Sequence[Message], reply: Message, answer: InterruptAnswer) -> Turn:
@@ -111,6 +118,7 @@ class RequestOrigin(Struct, frozen=True, omit_defaults=True):
     thread: str = ""
     """Thread that the client names."""
     text: str = ""
+    """Its words, unless they are very long."""
 
 
 class EarlierEffects(NamedTuple):
@@ -137,7 +145,7 @@ def find_origin(turn: Turn, place: int | None = None) -> RequestOrigin | None:
         before="" if is_first else hash_messages(turn, before),
         message=message.id or "",
         thread=(turn.conversation or turn.thread) if names_thread else "",
-        text=message.text,
+        text=message.text if len(message.text) <= MAX_REQUEST_LENGTH else "",
     )
 
 
@@ -202,7 +210,9 @@ async def find_rerun(store: Store | None, turn: Turn) -> RequestOrigin | None:
 
 async def choose_effect_rule(store: Store | None, turn: Turn) -> EffectRule:
     """Choose what happens to calls with an effect: "refuse" after words that ask for nothing, "ask" where these may
-    answer what the model has asked in its own words, else "run"."""
+    answer what the model has asked in its own words and after an answer that came twice, else "run"."""
+    if turn.repeats_answer:
+        return "ask"
     if not await is_end_of_talk(store, turn):
         return "run"
     if only_thanks(turn.messages[-1].text):
@@ -215,7 +225,9 @@ async def choose_effect_rule(store: Store | None, turn: Turn) -> EffectRule:
 
 async def is_end_of_talk(store: Store | None, turn: Turn) -> bool:
     """Whether the last message asks for nothing, in a conversation that has an answer already."""
-    if turn.depth or not turn.messages or turn.messages[-1].role != "user" or not asks_nothing(turn.messages[-1].text):
+    if turn.depth or not is_persons_reply(turn) or not asks_nothing(turn.messages[-1].text):
+        return False
+    if any(not isinstance(part, TextMessagePart) for part in turn.messages[-1].parts):
         return False
     has_answer = any(message.role == "assistant" for message in turn.messages)
     return has_answer or (await find_earlier_effects(store, turn)).last is not None

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rightseat.engine.form_values import FormField, list_form_fields
-from rightseat.engine.repeats import hash_messages, remove_whitespace, with_answer
+from rightseat.engine.repeats import hash_messages, is_persons_reply, remove_whitespace, with_answer
 from rightseat.types.agents import Layer, Responder, make_layer
 from rightseat.types.events import CallStart, Event, Interrupt, RunFinished, TextDelta, text_events
 from rightseat.types.language import Language, detect_language
@@ -80,7 +80,7 @@ async def save_question(turn: Turn, pending: PendingQuestion, said_before: str, 
 async def restore_answer(turn: Turn, store: Store) -> Turn | PendingQuestion:
     """Return the turn with its last message as the answer, if that follows our question; the question, if the
     message does not answer it."""
-    if turn.answers or not turn.messages or turn.messages[-1].role != "user":
+    if turn.answers or not is_persons_reply(turn):
         return turn
     *history, reply = turn.messages
     key = make_conversation_key(turn, history)
@@ -91,7 +91,10 @@ async def restore_answer(turn: Turn, store: Store) -> Turn | PendingQuestion:
         return replace(turn, repeats_answer=True)
     if pending.request == hash_messages(turn, turn.messages):
         # In a thread, the same post again: it was an answer before, or the request that is asked anew.
-        return replace(pending, request="") if pending.answers else turn
+        if pending.answers:
+            return replace(pending, request="")
+        await store.take_pending_question(turn.owner, key)
+        return turn
     answer = InterruptAnswer(pending.interrupt, text=reply.text)
     if pending.kind == "confirm":
         approved = parse_consent(reply.text)

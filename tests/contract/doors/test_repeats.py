@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from rightseat import Runtime, tool
 from tests.contract.doors.members import MEMBERS, DoorClient
+from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
 from tests.unit.plugins.flows.order_flow import serve_order_flow
 
 pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", MEMBERS)]
@@ -139,3 +141,28 @@ async def test_yes_twice_at_once_counts_once(
         assert any("It is ordered." in seen.text for seen in both)
         await second.send_message("yes")
     assert flow.counts == (1, 1)
+
+
+@pytest.mark.demand("approvals.text_while_question_waits", "approvals.words_that_ask_nothing")
+async def test_a_call_that_waits_for_approval(make_client: Callable[[str], DoorClient]) -> None:
+    performed: list[str] = []
+
+    @tool(confirm=True)
+    def cancel(order: str) -> str:
+        performed.append(order)
+        return "cancelled"
+
+    call = reply_calls(("cancel", '{"order": "A7"}'))
+    model = FakeModel(call, reply_text("Done."), call, reply_text("Welcome."))
+    async with serve_runtime(Runtime(model=model, tools=[cancel])) as home:
+        person = make_client(home.url)
+        [question] = (await person.send_message("cancel order A7")).questions
+        for text in ("what is A7?", "yes but B2", "thanks"):
+            [repeated] = (await person.send_message(text)).questions
+            assert question["message"].splitlines()[0] in repeated["message"]
+            assert "reply yes or no" in repeated["message"]
+            assert performed == []
+        assert (await person.send_message("sure, go ahead")).text == "Done."
+        # The model calls once more, and nothing was asked for.
+        assert (await person.send_message("thanks!")).text == "Welcome."
+    assert performed == ["A7"]

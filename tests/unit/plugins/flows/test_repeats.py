@@ -77,6 +77,14 @@ async def test_an_agui_client_that_posts_only_its_last_message(tmp_path: Path) -
     assert flow.counts == (1, 1)
 
 
+class SuggestingClient(AguiClient):
+    """A page that asks for suggestions beside the chat, in its thread."""
+
+    def build_request(self) -> tuple[str, dict[str, Any]]:
+        target, body = super().build_request()
+        return target, {**body, "forwardedProps": {"toolChoice": "required"}}
+
+
 @pytest.mark.demand("approvals.finished_step_never_again")
 @pytest.mark.parametrize("door", ["openai", "agui"])
 async def test_a_free_answer_twice_at_once_counts_once(tmp_path: Path, door: str) -> None:
@@ -115,6 +123,24 @@ async def test_a_flow_that_only_reads_runs_again_unasked(tmp_path: Path) -> None
         await person.send_message("no")
         assert AGAIN not in (await person.send_message("order one")).text
     assert flow.counts == (2, 0)
+
+
+@pytest.mark.demand("approvals.text_while_question_waits")
+async def test_a_request_for_suggestions_answers_no_question(tmp_path: Path) -> None:
+    model = FakeModel(
+        reply_calls(("order_flow", '{"request": "one"}')), reply_text("Try this."), reply_text("Red it is.")
+    )
+    async with serve_order_flow(tmp_path, ASKING, model) as flow:
+        person = AguiClient(flow.url)
+        [question] = (await person.send_message("order one")).questions
+        beside = SuggestingClient(flow.url)
+        beside.history = list(person.history)
+        assert (await beside.send_message("Suggest what could be said next.")).text == "Try this."
+        person.open = [question["id"]]
+        assert (await person.send_message("red")).text == "Red it is."
+        told = [message.text for message in model.prompts[-1].messages if message.role == "tool"]
+        assert told == ["It is red."]
+    assert flow.counts == (1, 0)
 
 
 @pytest.mark.demand("approvals.finished_step_never_again")
