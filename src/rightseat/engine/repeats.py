@@ -225,9 +225,10 @@ async def choose_effect_rule(store: Store | None, turn: Turn) -> EffectRule:
 
 async def is_end_of_talk(store: Store | None, turn: Turn) -> bool:
     """Whether the last message asks for nothing, in a conversation that has an answer already."""
-    if turn.depth or not is_persons_reply(turn) or not asks_nothing(turn.messages[-1].text):
+    last = turn.messages[-1] if turn.messages else None
+    if turn.depth or last is None or last.role != "user" or not asks_nothing(last.text):
         return False
-    if any(not isinstance(part, TextMessagePart) for part in turn.messages[-1].parts):
+    if any(not isinstance(part, TextMessagePart) for part in last.parts):
         return False
     has_answer = any(message.role == "assistant" for message in turn.messages)
     return has_answer or (await find_earlier_effects(store, turn)).last is not None

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rightseat.engine.form_values import FormField, list_form_fields
-from rightseat.engine.repeats import hash_messages, is_persons_reply, remove_whitespace, with_answer
+from rightseat.engine.repeats import hash_messages, remove_whitespace, with_answer
 from rightseat.types.agents import Layer, Responder, make_layer
 from rightseat.types.events import CallStart, Event, Interrupt, RunFinished, TextDelta, text_events
 from rightseat.types.language import Language, detect_language
@@ -80,16 +80,17 @@ async def save_question(turn: Turn, pending: PendingQuestion, said_before: str, 
 async def restore_answer(turn: Turn, store: Store) -> Turn | PendingQuestion:
     """Return the turn with its last message as the answer, if that follows our question; the question, if the
     message does not answer it."""
-    if turn.answers or not is_persons_reply(turn):
+    if turn.answers or not turn.messages or turn.messages[-1].role != "user":
         return turn
     *history, reply = turn.messages
     key = make_conversation_key(turn, history)
+    request = hash_messages(turn, turn.messages)
     pending = await store.get_pending_question(turn.owner, key)
-    if pending is None or not follows_question(turn, history, pending):
-        return turn
-    if pending.kind == "answered":
+    if pending is not None and pending.kind == "answered" and pending.request == request:
         return replace(turn, repeats_answer=True)
-    if pending.request == hash_messages(turn, turn.messages):
+    if pending is None or pending.kind == "answered" or not follows_question(turn, history, pending):
+        return turn
+    if pending.request == request:
         # In a thread, the same post again: it was an answer before, or the request that is asked anew.
         if pending.answers:
             return replace(pending, request="")
@@ -102,14 +103,14 @@ async def restore_answer(turn: Turn, store: Store) -> Turn | PendingQuestion:
             return pending
         answer = InterruptAnswer(pending.interrupt, payload={"approved": approved})
     # Kept as answered, and not taken: the same reply once more is no new request. The Continuation is taken once.
-    await store.save_pending_question(turn.owner, key, replace(pending, kind="answered"))
+    await store.save_pending_question(turn.owner, key, replace(pending, kind="answered", request=request))
     return with_answer(turn, history[:-1], reply, answer)
 
 
 def follows_question(turn: Turn, history: Sequence[Message], pending: PendingQuestion) -> bool:
     """Whether the last message follows the question. A thread id alone is not enough, unless its client posts only
     what is new."""
-    if turn.conversation and pending.kind != "answered" and not any(m.role == "assistant" for m in history):
+    if turn.conversation and not any(message.role == "assistant" for message in history):
         return True
     return bool(history) and remove_whitespace(history[-1].text).endswith(pending.question)
 

@@ -373,7 +373,7 @@ class FlowResponder:
         checkpoint = FlowCheckpoint(self.store, turn.owner)
         try:
             for call in continuation.calls.values():
-                if call.paused and RERUN not in call.state:
+                if call.paused and RERUN not in (call.state or {}):
                     await checkpoint.abandon(call.state, self.flow)
         finally:
             checkpoint.close()

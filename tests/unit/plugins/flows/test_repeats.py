@@ -102,7 +102,16 @@ async def test_a_free_answer_twice_at_once_counts_once(tmp_path: Path, door: str
 
 
 @pytest.mark.demand("approvals.finished_step_never_again")
-async def test_another_words_for_the_same_request_run_and_run_it_means_the_last(tmp_path: Path) -> None:
+async def test_a_free_answer_twice_in_a_thread_counts_once(tmp_path: Path) -> None:
+    async with serve_order_flow(tmp_path, ASKING) as flow:
+        assert await post_in_thread(flow.url, "order one") == "Which colour?"
+        assert await post_in_thread(flow.url, "red") == "It is red."
+        assert "Nothing was run" in await post_in_thread(flow.url, "red")
+    assert flow.counts == (1, 0)
+
+
+@pytest.mark.demand("approvals.finished_step_never_again")
+async def test_other_words_run_at_once_and_again_means_the_last_request(tmp_path: Path) -> None:
     say = FLOW.partition("  - {name: drop")[0].replace("next: drop", "next: tell")
     say += '  - {name: tell, call_type: none, params: {say: "Done: {question}"}}'
     async with serve_order_flow(tmp_path, say) as flow:
@@ -169,6 +178,7 @@ async def test_a_flow_that_a_model_calls(tmp_path: Path) -> None:
         for text, answer in (("thanks!", "Welcome."), ("ok", "Fine.")):
             assert (await person.send_message(text)).text == answer
             assert "asked for nothing" in model.prompts[-1].messages[-1].text
+            assert "order_flow" not in [spec.name for spec in model.prompts[-1].tools]
         assert AGAIN in (await person.send_message("order one")).text
         assert (await person.send_message("不用了")).text == "No."
     assert flow.counts == (1, 1)
