@@ -25,7 +25,8 @@ EFFECT_SECONDS = 24 * 3600.0
 MAX_REQUEST_LENGTH = 4000
 _QUESTION_MARK = re.compile("[?？]")
 EffectRule = Literal["run", "ask", "refuse"]
-MAX_LOOKBACK = 8
+HASH_LENGTH = 32
+MAX_LOOKBACK = 32
 """Earlier requests of a history that are looked up: each lookup reads the store."""
 
 
@@ -35,13 +36,21 @@ def remove_whitespace(text: str) -> str:
 
 
 def hash_messages(turn: Turn, messages: Sequence[Message], *, with_ids: bool = False) -> str:
-    """Hash what the person and the assistant have said. Other messages change from request to request."""
-    said = [
-        (m.role, remove_whitespace(m.text), m.id if with_ids else None)
-        for m in messages
-        if m.role in ("user", "assistant") and m.text
-    ]
-    return hashlib.sha256(msgspec.json.encode([turn.assistant, said])).hexdigest()[:32]
+    """Hash what the person and the assistant have said."""
+    return hash_prefixes(turn, messages, with_ids=with_ids)[-1]
+
+
+def hash_prefixes(turn: Turn, messages: Sequence[Message], *, with_ids: bool = False) -> list[str]:
+    """Return the hashes of the first 0, 1, … messages. Others than the person's and the assistant's words change from
+    request to request and do not count."""
+    running = hashlib.sha256(msgspec.json.encode(turn.assistant))
+    hashes = [running.hexdigest()[:HASH_LENGTH]]
+    for message in messages:
+        if message.role in ("user", "assistant") and message.text:
+            said = (message.role, remove_whitespace(message.text), message.id if with_ids else None)
+            running.update(msgspec.json.encode(said))
+        hashes.append(running.hexdigest()[:HASH_LENGTH])
+    return hashes
 
 
 # Answers in words to the question that a thread waits for
@@ -130,28 +139,39 @@ class EarlierEffects(NamedTuple):
     """Whether the request of the turn has had one, at an earlier place of the conversation."""
 
 
-def find_origin(turn: Turn, place: int | None = None) -> RequestOrigin | None:
-    """Return the origin of the user message at the place, else of the last one; None where there is none."""
-    places = [number for number, message in enumerate(turn.messages) if message.role == "user"]
-    if turn.depth or not places:
-        return None
-    place = places[-1] if place is None else place
-    message, before = turn.messages[place], turn.messages[:place]
-    is_first = not any(m.role == "assistant" for m in before)
+def find_origin(turn: Turn) -> RequestOrigin | None:
+    """Return the origin of the last user message; None where there is none."""
+    origins = list_origins(turn)
+    return origins[-1] if origins else None
+
+
+def list_origins(turn: Turn) -> list[RequestOrigin]:
+    """Return the origin of every user message."""
+    if turn.depth:
+        return []
+    hashes = hash_prefixes(turn, turn.messages)
     names_thread = turn.client.shows_interrupts or turn.conversation is not None
-    return RequestOrigin(
-        request=hash_request(turn, message.text),
-        history=hash_messages(turn, turn.messages[: place + 1]),
-        before="" if is_first else hash_messages(turn, before),
-        message=message.id or "",
-        thread=(turn.conversation or turn.thread) if names_thread else "",
-        text=message.text if len(message.text) <= MAX_REQUEST_LENGTH else "",
-    )
+    thread = (turn.conversation or turn.thread) if names_thread else ""
+    origins = []
+    is_first = True
+    for place, message in enumerate(turn.messages):
+        is_first = is_first and message.role != "assistant"
+        if message.role == "user":
+            origin = RequestOrigin(
+                request=hash_request(turn, message.text),
+                history=hashes[place + 1],
+                before="" if is_first else hashes[place],
+                message=message.id or "",
+                thread=thread,
+                text=message.text if len(message.text) <= MAX_REQUEST_LENGTH else "",
+            )
+            origins.append(origin)
+    return origins
 
 
 def hash_request(turn: Turn, text: str) -> str:
     words = " ".join(text.lower().split()).strip(" .!?。！？")
-    return hashlib.sha256(msgspec.json.encode([turn.assistant, words])).hexdigest()[:32]
+    return hashlib.sha256(msgspec.json.encode([turn.assistant, words])).hexdigest()[:HASH_LENGTH]
 
 
 def make_effect_keys(origin: RequestOrigin) -> tuple[str, ...]:
@@ -169,7 +189,7 @@ async def record_effect(store: Store | None, owner: Owner, origin: RequestOrigin
 
 async def find_earlier_effects(store: Store | None, turn: Turn) -> EarlierEffects:
     """Return what earlier requests of this conversation have finished; nothing for a request that is regenerated."""
-    origin = find_origin(turn)
+    *earlier, origin = list_origins(turn) or [None]
     if not isinstance(store, CheckpointStore) or origin is None:
         return EarlierEffects()
     if origin.thread:
@@ -178,13 +198,14 @@ async def find_earlier_effects(store: Store | None, turn: Turn) -> EarlierEffect
         same = await load_origin(store, turn.owner, request_key) if last else None
         is_regenerated = same is not None and is_same_place(same, origin)
         return EarlierEffects() if is_regenerated else EarlierEffects(last, same is not None)
-    places = [number for number, message in enumerate(turn.messages) if message.role == "user"][:-1]
+    # The same request counts however long ago it was; the others only where the words do not say what they mean.
+    is_vague = asks_for_run(origin.text) or asks_nothing(origin.text)
+    latest = earlier[-MAX_LOOKBACK:] if is_vague else []
+    equal = [place for place in earlier if place and place.request == origin.request][-MAX_LOOKBACK:]
     effects = EarlierEffects()
-    for place in places[-MAX_LOOKBACK:]:
-        earlier = find_origin(turn, place)
-        recorded = await load_origin(store, turn.owner, make_effect_keys(earlier)[0]) if earlier else None
-        if recorded is not None:
-            effects = EarlierEffects(recorded, effects.of_request or recorded.request == origin.request)
+    for place in dict.fromkeys(place for place in (*equal, *latest) if place):
+        if await load_origin(store, turn.owner, make_effect_keys(place)[0]) is not None:
+            effects = EarlierEffects(place, effects.of_request or place.request == origin.request)
     return effects
 
 
