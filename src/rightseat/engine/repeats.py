@@ -189,9 +189,10 @@ async def record_effect(store: Store | None, owner: Owner, origin: RequestOrigin
 
 async def find_earlier_effects(store: Store | None, turn: Turn) -> EarlierEffects:
     """Return what earlier requests of this conversation have finished; nothing for a request that is regenerated."""
-    *earlier, origin = list_origins(turn) or [None]
-    if not isinstance(store, CheckpointStore) or origin is None:
+    origins = list_origins(turn)
+    if not isinstance(store, CheckpointStore) or not origins:
         return EarlierEffects()
+    *earlier, origin = origins
     if origin.thread:
         last_key, request_key = make_effect_keys(origin)
         last = await load_origin(store, turn.owner, last_key)
@@ -201,9 +202,9 @@ async def find_earlier_effects(store: Store | None, turn: Turn) -> EarlierEffect
     # The same request counts however long ago it was; the others only where the words do not say what they mean.
     is_vague = asks_for_run(origin.text) or asks_nothing(origin.text)
     latest = earlier[-MAX_LOOKBACK:] if is_vague else []
-    equal = [place for place in earlier if place and place.request == origin.request][-MAX_LOOKBACK:]
+    equal = [place for place in earlier if place.request == origin.request][-MAX_LOOKBACK:]
     effects = EarlierEffects()
-    for place in dict.fromkeys(place for place in (*equal, *latest) if place):
+    for place in dict.fromkeys((*equal, *latest)):
         if await load_origin(store, turn.owner, make_effect_keys(place)[0]) is not None:
             effects = EarlierEffects(place, effects.of_request or place.request == origin.request)
     return effects
