@@ -162,6 +162,10 @@ def serve(
         if ready := os.environ.get("RIGHTSEAT_READY_FILE"):
             service.write_ready_file(Path(ready), base)
 
+    def reload_current() -> Config:
+        # A folder that is removed under the running server takes its plugins away; it does not stop the reload.
+        return prepare_config(reload_config(removable=running.config.plugin_paths), fetch=False)
+
     with listener:
-        running = Service(app, config, lambda: prepare_config(reload_config(), fetch=False))
+        running = Service(app, config, reload_current)
         UvicornServer(running, settings, on_ready).run(sockets=[listener])

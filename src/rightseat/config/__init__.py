@@ -3,5 +3,5 @@
 - settings, guardrails: the tables of the file as Structs.
 - load, problems: reading and checking the file; all problems are reported at once.
 - options: a mapping of options as a Struct. imports: objects named as `module:attribute`.
-- secret: values that are masked in output.
+- secret: values that are masked in output. stamps: whether files have changed since they were read.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,9 @@ _URL_PASSWORD = re.compile(r"://[^/@]*:[^/@]+@")
 _SECRET_KEY = re.compile(r"(?i)(^|[_-])(key|token|secret|password|authorization|cookie)$")
 
 
-def check_config(raw: dict[str, Any], path: Path, problems: ConfigProblems) -> Config | None:
+def check_config(
+    raw: dict[str, Any], path: Path, problems: ConfigProblems, removable: Collection[Path] = ()
+) -> Config | None:
     folder = path.parent
     models = raw["models"] if isinstance(raw.get("models"), dict) else {}
     check_assistant = partial(_check_assistant, models=models)
@@ -57,7 +59,7 @@ def check_config(raw: dict[str, Any], path: Path, problems: ConfigProblems) -> C
         "models": check_named_tables(raw, "models", _check_model, folder, problems),
         "assistants": check_named_tables(raw, "assistants", check_assistant, folder, problems),
         "agents": check_named_tables(raw, "agents", partial(_check_open_table, AgentSettings), folder, problems),
-        "plugins": _check_plugins(raw.get("plugins", []), folder, problems),
+        "plugins": _check_plugins(raw.get("plugins", []), folder, problems, removable),
         "databases": check_named_tables(raw, "databases", _check_database, folder, problems),
         "mcp": check_named_tables(raw, "mcp", _check_mcp, folder, problems),
         "tools": _check_tools(raw.get("tools", {}), models, problems),
@@ -124,21 +126,25 @@ def _check_tools(table: Any, models: dict[str, Any], problems: ConfigProblems) -
     return tools
 
 
-def _check_plugins(tables: Any, folder: Path, problems: ConfigProblems) -> tuple[PluginSettings, ...]:
+def _check_plugins(
+    tables: Any, folder: Path, problems: ConfigProblems, removable: Collection[Path]
+) -> tuple[PluginSettings, ...]:
     if not isinstance(tables, list):
         problems.add_wrong_type(("plugins",), "tables, each begun by [[plugins]]", tables)
         return ()
     keys = [(array_key("plugins", number),) for number in range(len(tables))]
-    plugins = [_check_plugin(table, key, folder, problems) for table, key in zip(tables, keys, strict=True)]
+    plugins = [_check_plugin(table, key, folder, problems, removable) for table, key in zip(tables, keys, strict=True)]
     return tuple(plugin for plugin in plugins if plugin)
 
 
-def _check_plugin(table: Any, key: Key, folder: Path, problems: ConfigProblems) -> PluginSettings | None:
+def _check_plugin(
+    table: Any, key: Key, folder: Path, problems: ConfigProblems, removable: Collection[Path]
+) -> PluginSettings | None:
     plugin = check_struct(table, PluginSettings, key, problems)
     if plugin is None or not plugin.enabled:
         return plugin
     plugin_folder = folder / Path(plugin.path).expanduser()
-    if not plugin_folder.is_dir():
+    if not plugin_folder.is_dir() and plugin_folder.resolve() not in removable:
         problems.add((*key, "path"), f"there is no folder {plugin_folder}.")
     return _resolve_fields(plugin, ("auth", "environment"), key, folder, problems)
 
@@ -270,23 +276,24 @@ def load_config(
     flags: Mapping[str, Any] = {},
     plugins: Iterable[Path] = (),
     env: Mapping[str, str] | None = None,
+    removable: Collection[Path] = (),
 ) -> Config:
     """Load the file at `path`, else ./rightseat.toml if it exists, else the defaults. Command-line values
     override RIGHTSEAT_HOST, RIGHTSEAT_PORT and RIGHTSEAT_MODEL, which override the file. `flags` are options
-    of the default model; `plugins` are further plugin folders."""
+    of the default model; `plugins` are further plugin folders. Those in `removable` may be missing."""
     env = os.environ if env is None else env
     if path is None and Path(CONFIG_FILE).is_file():
         path = Path(CONFIG_FILE)
-    config = Config() if path is None else _read_config(path)
+    config = Config() if path is None else _read_config(path, removable)
     config = _apply_overrides(config, _drop_none(host=host, port=port), model or "", env)
-    all_plugins = (*config.plugins, *map(_plugin_settings, plugins))
+    all_plugins = (*config.plugins, *(_plugin_settings(folder, removable) for folder in plugins))
     return msgspec.structs.replace(config, flags=_drop_none(**flags), plugins=all_plugins)
 
 
-def _plugin_settings(folder: Path) -> PluginSettings:
+def _plugin_settings(folder: Path, removable: Collection[Path]) -> PluginSettings:
     # Relative to the working folder, unlike paths of the file.
     path = folder.expanduser().absolute()
-    if not path.is_dir():
+    if not path.is_dir() and path.resolve() not in removable:
         raise ConfigError(f"--plugins {folder}: this folder does not exist. Check the path.")
     return PluginSettings(path=str(path))
 
@@ -312,14 +319,14 @@ def _parse_port(text: str) -> int:
         raise ConfigError(f"RIGHTSEAT_PORT: expected a number from 0 to 65535, got {text!r}.") from None
 
 
-def _read_config(path: Path) -> Config:
+def _read_config(path: Path, removable: Collection[Path]) -> Config:
     text = _read_text(path)
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(_format_syntax_error(path, text, str(error))) from None
     problems = ConfigProblems(path, find_key_lines(text))
-    config = check_config(raw, path, problems)
+    config = check_config(raw, path, problems, removable)
     if config is None or problems.items:
         raise ConfigError(problems.format_message())
     return config

@@ -394,6 +394,14 @@ class Config(Struct, frozen=True, kw_only=True):
         """Where relative paths of the file start."""
         return self.path.parent if self.path else Path()
 
+    def resolve_plugin_path(self, settings: PluginSettings) -> Path:
+        return (self.folder / Path(settings.path).expanduser()).resolve()
+
+    @property
+    def plugin_paths(self) -> tuple[Path, ...]:
+        """Folders of the enabled plugins, as [[plugins]] and --plugins name them."""
+        return tuple(self.resolve_plugin_path(settings) for settings in self.plugins if settings.enabled)
+
     @property
     def files(self) -> tuple[Path, ...]:
         """Every file whose change should be noticed."""

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-
-import msgspec
 
 from rightseat.engine.resume import pause_batch, resume_batch, take_continuation
 from rightseat.engine.tool_calls import ToolCallBatch
@@ -18,7 +15,7 @@ from rightseat.types.model import Model
 from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import Continuation, IdGenerator, Store
 from rightseat.types.streams import closing
-from rightseat.types.tools import Tool, Toolset
+from rightseat.types.tools import Tool, Toolset, fingerprint_tools
 from rightseat.types.turn import Turn
 
 DIRECT_CALLS = ":tools"
@@ -76,8 +73,8 @@ class RemoteActions(Toolset):
 
     def fingerprint(self, names: Iterable[str], /) -> str:
         known = self.tools
-        specs = [known[name].spec for name in names if name in known]
-        return hash_specs(specs) if specs else ""
+        named = [known[name] for name in names if name in known]
+        return fingerprint_tools(named) if named else ""
 
 
 @dataclass(frozen=True)
@@ -123,9 +120,4 @@ class DirectToolCall:
         return Message("assistant", calls=(call,), id=ids.new_message_id())
 
     def tools_fingerprint(self, calls: Iterable[ToolCall]) -> str:
-        tools = [self.tools[call.name] for call in calls if call.name in self.tools]
-        return hash_specs([(tool.spec, tool.confirm) for tool in tools])
-
-
-def hash_specs(specs: Sequence[object]) -> str:
-    return hashlib.sha256(msgspec.json.encode(specs)).hexdigest()[:16]
+        return fingerprint_tools(self.tools[call.name] for call in calls if call.name in self.tools)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
 from urllib.parse import quote
 
-import msgspec
-
+from rightseat.config.stamps import FileStamps
 from rightseat.engine.loop import Assistant
 from rightseat.engine.toolsets import CombinedToolset
 from rightseat.errors import CallerError
@@ -24,7 +22,7 @@ from rightseat.plugins.search import Embed, SearchField, SearchIndex, VectorInde
 from rightseat.types.agents import Responder
 from rightseat.types.stores import Store
 from rightseat.types.text import closest_match, estimate_tokens
-from rightseat.types.tools import Tool
+from rightseat.types.tools import Tool, fingerprint_tools
 
 log = logging.getLogger(__name__)
 # Search weights of names, tool descriptions and plugin descriptions.
@@ -32,18 +30,14 @@ NAME_WEIGHT, DESCRIPTION_WEIGHT, PLUGIN_WEIGHT = 3.0, 1.0, 0.5
 FIND_TOOLS = "find_tools"
 MAX_SHOWN_ERRORS, MAX_SHOWN_NAMES = 3, 20
 YAML_MEDIA_TYPE = "application/yaml"
-FileStamps = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedPlugin:
-    """A plugin with its tools. `fingerprint` changes when the plugin or its settings do."""
-
     plugin: Plugin
     tools: tuple[Tool, ...]
-    fingerprint: str = ""
-    file_stamps: FileStamps = ()
-    """Path, mtime and size of its files when it was read."""
+    file_stamps: FileStamps = field(default_factory=dict)
+    """Stamps of its files and folders, from before they were read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +75,11 @@ class PluginCatalog:
         embed: Embed | None = None,
         previous: PluginCatalog | None = None,
         flows: FlowRegistry | None = None,
+        folder_stamps: FileStamps | None = None,
     ) -> None:
         self.flows = flows
+        # From before the folders were searched for plugins.
+        self.folder_stamps = folder_stamps or {}
         self.loaded: dict[str, LoadedPlugin] = {}
         for loaded_plugin in loaded:
             plugin = loaded_plugin.plugin
@@ -99,6 +96,9 @@ class PluginCatalog:
         self.vectors: VectorIndex | None
         self.vectors = VectorIndex(embed, [entry.text for entry in self.entries], known) if embed else None
         self.aliases = {one.plugin.alias: id for id, one in reversed(self.loaded.items()) if one.plugin.alias}
+        names = {*self.loaded, *self.aliases}
+        # Names of plugins that this server has had and that have been removed since.
+        self.gone_names = {*previous.gone_names, *previous.loaded, *previous.aliases} - names if previous else set()
 
     def _iter_entries(self) -> Iterator[CatalogEntry]:
         taken: set[str] = set()
@@ -190,9 +190,8 @@ class PluginCatalog:
         return tuple(dict.fromkeys(self.plugin_questions.values()))
 
     def digest(self, names: Iterable[str]) -> str:
-        known = [self.by_name[name] for name in names if name in self.by_name]
-        hashed = [(entry.tool.spec, entry.tool.confirm, entry.loaded.fingerprint) for entry in known]
-        return hashlib.sha256(msgspec.json.encode(hashed)).hexdigest()[:16] if hashed else ""
+        tools = [self.by_name[name].tool for name in names if name in self.by_name]
+        return fingerprint_tools(tools) if tools else ""
 
     def bind_flows(self, assistants: Sequence[Assistant], store: Store) -> dict[str, Responder]:
         """Return the flows as Responders that use the models of these assistants."""

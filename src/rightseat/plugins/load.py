@@ -3,6 +3,7 @@ of the Plugin."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from importlib.resources import files
@@ -15,14 +16,14 @@ from msgspec.structs import replace
 from rightseat.errors import CallerError
 from rightseat.plugins.flows.load import load_flows
 from rightseat.plugins.manifest import ID_PATTERN, MANIFEST_FILE, PluginManifest, read_manifest
-from rightseat.plugins.openapi.read import ApiDocument, find_api_file, read_api
+from rightseat.plugins.openapi.read import API_FILES, ApiDocument, find_api_file, read_api
 from rightseat.plugins.plugin import Gravity, Plugin, Problem
 from rightseat.plugins.python.find import find_scripts
 
 FLOWS = "flows"
 LIB = "lib"
 MAX_FLOWS = 500
-MAX_SCRIPTS = 200
+MAX_LIB_PATHS = 400
 MAX_PLUGINS = 1_000
 MAX_NAME = 100
 _SKIPPED_FOLDERS = frozenset(("__pycache__", "node_modules"))
@@ -115,9 +116,10 @@ def _read_folder(folder: Path, strict: bool) -> Plugin:
     if not ID_PATTERN.fullmatch(name):
         what = f"{name!r} is not in lower-case letters, digits, _ and -."
         problems.append(make_folder_problem("", what, "Rename it.", "style"))
+    files = tuple(dict.fromkeys((*list_own_files(folder), *(folder / file for file in api_document.files))))
     if manifest.broken:
         # Credentials are unknown without the manifest, so nothing of the plugin is usable.
-        return make_broken_plugin(folder, *problems)
+        return replace(make_broken_plugin(folder, *problems), files=files)
     if not api_document.operations and not tools and not flows:
         fix = "Add openapi.yaml, a tool in lib/ or a flow in flows/."
         problems.append(make_folder_problem("", "It has no operation, no tool and no flow.", fix, "warning"))
@@ -134,7 +136,7 @@ def _read_folder(folder: Path, strict: bool) -> Plugin:
         scripts=tools,
         flows=flows,
         workflows=workflows,
-        files=list_plugin_files(folder, api_document, flows),
+        files=files,
         problems=tuple(problems),
     )
 
@@ -160,12 +162,27 @@ def find_flow_files(folder: Path) -> tuple[tuple[Path, ...], tuple[Problem, ...]
     return tuple(one for one in inner if one.is_file())[:MAX_FLOWS], ()
 
 
-def list_plugin_files(folder: Path, api_document: ApiDocument, flows: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the plugin's files to watch, including missing ones: a new file is a change too."""
-    lib: list[Path] = []
-    if (folder / LIB).is_dir() and reject_linked_folder(folder, LIB) is None:
-        lib = sorted(islice((folder / LIB).rglob("*.py"), MAX_SCRIPTS))
-    return (folder / MANIFEST_FILE, *(folder / name for name in api_document.files), *lib, *flows)
+def list_own_files(folder: Path) -> tuple[Path, ...]:
+    """Return the files that a plugin in the folder has or should have, found by their names alone: one that cannot
+    be read now may be mended."""
+    api_files = [folder / name for name in API_FILES if os.path.lexists(folder / name)]
+    scripts = [path for path in find_lib_paths(folder) if path.suffix == ".py"]
+    flows, _ = find_flow_files(folder)
+    return (folder / MANIFEST_FILE, *api_files, *scripts, *flows)
+
+
+def list_own_folders(folder: Path) -> tuple[Path, ...]:
+    """Return the folders whose time changes when the plugin gets a new file."""
+    return (folder, folder / FLOWS, folder / LIB, *(path for path in find_lib_paths(folder) if path.suffix != ".py"))
+
+
+def find_lib_paths(folder: Path) -> list[Path]:
+    """Return the Python files and the folders in lib/."""
+    home = folder / LIB
+    if not home.is_dir() or reject_linked_folder(folder, LIB) is not None:
+        return []
+    inner = (path for path in home.rglob("*") if not _SKIPPED_FOLDERS.intersection(path.relative_to(home).parts))
+    return sorted(islice((path for path in inner if path.suffix == ".py" or path.is_dir()), MAX_LIB_PATHS))
 
 
 NEW_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]{0,39}")

@@ -224,7 +224,7 @@ class Plugin(Struct, frozen=True, kw_only=True):
     workflows: tuple[Flow, ...] = ()
     """Flows that can run, and one per operation where `automatic_flow` is set."""
     files: tuple[Path, ...] = ()
-    """All files to watch for changes."""
+    """All files to watch for changes, whether they could be read or not."""
     problems: tuple[Problem, ...] = ()
 
 

@@ -24,7 +24,6 @@ from rightseat.plugins.yaml_reader import (
 )
 
 MAX_BYTES = 10 << 20
-_SUFFIXES = (".yaml", ".yml", ".json")
 
 
 class UnreadableFile(Exception):
@@ -75,11 +74,6 @@ def read_document(folder: Path, name: str) -> PluginDocument:
     if name.lower().endswith(".json"):
         return parse_json_document(name, text)
     return parse_yaml_document(name, text)
-
-
-def find_document(folder: Path, stem: str) -> str | None:
-    """Return the existing one of `STEM.yaml`, `STEM.yml` and `STEM.json`; None if there is none."""
-    return next((stem + suffix for suffix in _SUFFIXES if (folder / (stem + suffix)).is_file()), None)
 
 
 def read_text(folder: Path, name: str) -> str:

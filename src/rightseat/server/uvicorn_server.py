@@ -20,6 +20,7 @@ from types import FrameType
 import uvicorn
 
 from rightseat.config.settings import ServerSettings
+from rightseat.config.stamps import read_stamps
 from rightseat.errors import ConfigError
 from rightseat.server.service import Service
 from rightseat.server.terminal_progress import show_spinner
@@ -34,32 +35,24 @@ SHUTDOWN_SECONDS = 1
 # Idle timeout of a connection: longer than the usual 60 s of a proxy in front.
 KEEP_ALIVE_SECONDS = 75
 
-FileStamp = tuple[int, int] | None
-
-
-def _read_stamp(path: Path) -> FileStamp:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size
-
 
 class FileWatcher:
     """Reports changed files once, after they have settled: an editor may be in the middle of writing."""
 
     def __init__(self, files: tuple[Path, ...]) -> None:
-        self.watch(files)
+        self.known = self.seen = read_stamps(files)
 
     def watch(self, files: tuple[Path, ...]) -> None:
-        self.files = files
-        self.known = self.seen = self.read_stamps()
+        """Watch these files. A change since `mark_read` of one that was watched before is still to be reported."""
+        self.seen = read_stamps(files)
+        self.known = {path: self.known.get(path, stamp) for path, stamp in self.seen.items()}
 
-    def read_stamps(self) -> list[FileStamp]:
-        return [_read_stamp(path) for path in self.files]
+    def mark_read(self) -> None:
+        """Take the files as they are now as known: they are about to be read."""
+        self.known = self.seen = read_stamps(self.known)
 
     def poll_changed(self) -> bool:
-        now = self.read_stamps()
+        now = read_stamps(self.known)
         settled = now == self.seen and now != self.known
         self.seen = now
         if settled:
@@ -74,7 +67,7 @@ class UvicornServer(uvicorn.Server):
         self.grace = settings.grace
         self.on_ready = on_ready
         self.watcher = FileWatcher(service.watched_files)
-        self.reload_requested = False
+        self.reload_requested = service.is_stale
         self.maintenance: asyncio.Task[None] | None = None
         self.starting: asyncio.Task[None] | None = None
         self.exiting = asyncio.Event()
@@ -145,6 +138,7 @@ class UvicornServer(uvicorn.Server):
         if not self.reload_requested:
             return
         self.reload_requested = False
+        self.watcher.mark_read()
         try:
             await self.service.reload()
         except ConfigError as error:

@@ -93,6 +93,10 @@ SENTENCES: dict[str, dict[Language, str]] = {
         "en": "The flow has changed since it asked. Please ask again from the start.",
         "zh": "提问之后流程已有变动。请从头重新提问。",
     },
+    "called_tool_changed": {
+        "en": "What the step {step} calls has changed since it asked. Ask again: finished steps are not repeated.",
+        "zh": "提问之后，步骤 {step} 所调用的内容已有变动。请重新提问：已完成的步骤不会重复。",
+    },
     "stopped_flow_changed": {
         "en": "The flow has changed since it stopped. Please ask again from the start.",
         "zh": "流程停止之后已有变动。请从头重新提问。",

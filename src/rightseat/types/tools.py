@@ -7,6 +7,7 @@ tool of a function (tools/function.py), `make_responder_tool` of a flow or an ag
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from dataclasses import field as attribute
@@ -135,6 +136,8 @@ class Tool:
     check: Callable[[Any], str | None] | None = None
     """Validates the arguments instead of the schema and returns the problem: a tool that asks for missing
     values accepts less than its schema requires."""
+    fingerprint: str = ""
+    """Hash of what a call does beyond the schema: its target or its code."""
     is_offered: Callable[[Turn], bool] | None = None
     """Decides whether a turn gets the tool; None: every turn does."""
 
@@ -175,6 +178,12 @@ class Toolset(Protocol):
     def fingerprint(self, names: Iterable[str], /) -> str:
         """Return a hash that changes when one of these tools changes."""
         ...
+
+
+def fingerprint_tools(tools: Iterable[Tool]) -> str:
+    """Return a hash of the tools: an open question of a call to one of them is void when it changes."""
+    hashed = [(tool.spec, tool.confirm, tool.asks_approval, tool.fingerprint) for tool in tools]
+    return hashlib.sha256(msgspec.json.encode(hashed)).hexdigest()[:16]
 
 
 def make_client_tool(spec: ToolSpec) -> Tool:

@@ -5,24 +5,29 @@ A broken plugin or database is left out and never stops the others or the server
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from rightseat.config.settings import Config, DatabaseSettings, PluginSettings
+from rightseat.config.stamps import FileStamps, are_current, read_stamps
 from rightseat.engine.loop import Assistant
 from rightseat.errors import CallerError, ConfigError
 from rightseat.middleware.tracing import trace_tool
-from rightseat.plugins.catalog import FileStamps, LoadedPlugin, PluginCatalog
+from rightseat.plugins.catalog import LoadedPlugin, PluginCatalog
 from rightseat.plugins.flows.responder import FlowRegistry, PluginFlows
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
-from rightseat.plugins.load import FLOWS, find_plugin_folders, is_plugin_folder, read_plugin, reject_outside_link
+from rightseat.plugins.load import (
+    find_plugin_folders,
+    is_plugin_folder,
+    list_own_files,
+    list_own_folders,
+    read_plugin,
+    reject_outside_link,
+)
 from rightseat.plugins.plugin import Plugin, Problem, make_tool_name
 from rightseat.plugins.python.tools import PythonPolicy, make_script_tools
 from rightseat.plugins.search import Embed
@@ -45,13 +50,17 @@ LOCAL_CONTEXT = 4096
 def load_catalog(config: Config, previous: PluginCatalog | None = None, embed: Embed | None = None) -> PluginCatalog:
     """Load the configured plugins. A plugin unchanged since `previous` is not read again."""
     loaded_before = previous.loaded if previous else {}
+    folder_stamps = read_stamps(searched_folders(config))
+    for path in config.plugin_paths:
+        if not path.is_dir():
+            log.error("The plugin folder %s is gone: its plugins are left out until it is back.", path)
     flows = FlowRegistry(databases=open_databases(config))
     loaded = [
         _load_plugin(folder, settings, loaded_before.get(folder.name), flows)
         for folder, settings in plugin_folders(config).items()
         if settings.enabled
     ]
-    return PluginCatalog(loaded, embed, previous, flows)
+    return PluginCatalog(loaded, embed, previous, flows, folder_stamps)
 
 
 def open_databases(config: Config) -> dict[str, Database]:
@@ -87,7 +96,7 @@ def plugin_folders(config: Config) -> dict[Path, PluginSettings]:
     single: dict[Path, PluginSettings] = {}
     many: dict[Path, PluginSettings] = {}
     for settings in config.plugins:
-        path = resolve_path(config, settings)
+        path = config.resolve_plugin_path(settings)
         if is_plugin_folder(path):
             single.setdefault(path, settings)
             continue
@@ -99,16 +108,11 @@ def plugin_folders(config: Config) -> dict[Path, PluginSettings]:
     return {**many, **single}
 
 
-def resolve_path(config: Config, settings: PluginSettings) -> Path:
-    return (config.folder / Path(settings.path).expanduser()).resolve()
-
-
 def _load_plugin(
     folder: Path, settings: PluginSettings, previous: LoadedPlugin | None, registry: FlowRegistry
 ) -> LoadedPlugin:
     unchanged = previous if previous and previous.plugin.folder == folder and not is_changed(previous) else None
-    plugin = unchanged.plugin if unchanged else read_plugin(folder)
-    stamps = plugin_stamp(plugin)
+    plugin, stamps = (unchanged.plugin, unchanged.file_stamps) if unchanged else _read_plugin(folder)
     tools, problems = make_script_tools(plugin, make_python_policy(settings))
     if problems or not unchanged:
         _log_problems(plugin, problems)
@@ -119,13 +123,21 @@ def _load_plugin(
         log.error("Plugin %s: its operations are left out. %s", plugin.id, error.message)
         calls = ()
     calls, tools = tuple(map(trace_tool, calls)), tuple(map(trace_tool, tools))
-    fingerprint = plugin_fingerprint(plugin, settings)
-    flows = registry.add(make_plugin_flows(plugin, calls, tools, fingerprint, settings))
-    return LoadedPlugin(plugin, (*calls, *tools, *map(trace_tool, flows)), fingerprint, stamps)
+    flows = registry.add(make_plugin_flows(plugin, calls, tools, settings))
+    return LoadedPlugin(plugin, (*calls, *tools, *map(trace_tool, flows)), stamps)
+
+
+def _read_plugin(folder: Path) -> tuple[Plugin, FileStamps]:
+    """Read a plugin and the stamps of its files, from before: a file that changes meanwhile is read again."""
+    before = read_stamps((*list_own_folders(folder), *list_own_files(folder)))
+    plugin = read_plugin(folder)
+    # Other files are named in the API document, and known only now.
+    others = [path for file in plugin.files for path in (file.parent, file) if path not in before]
+    return plugin, before | read_stamps(others)
 
 
 def make_plugin_flows(
-    plugin: Plugin, calls: tuple[Tool, ...], tools: tuple[Tool, ...], fingerprint: str, settings: PluginSettings
+    plugin: Plugin, calls: tuple[Tool, ...], tools: tuple[Tool, ...], settings: PluginSettings
 ) -> PluginFlows:
     """Collect what the plugin's flows may use: operations by id, scripts by name."""
     by_name = {tool.name: tool for tool in tools}
@@ -138,7 +150,7 @@ def make_plugin_flows(
             scripts[script.name] = by_name[name]
     # `calls` is empty if the settings excluded the operations.
     operations = {operation.id: tool for operation, tool in zip(plugin.operations, calls, strict=False)}
-    return PluginFlows(plugin, operations, scripts, fingerprint, settings.appears)
+    return PluginFlows(plugin, operations, scripts, settings.appears)
 
 
 def make_policy(settings: PluginSettings) -> PluginPolicy:
@@ -164,53 +176,35 @@ def make_python_policy(settings: PluginSettings) -> PythonPolicy:
     )
 
 
-def plugin_fingerprint(plugin: Plugin, settings: PluginSettings) -> str:
-    """Hash the plugin's files and call targets; an open question of another fingerprint is not resumed."""
-    digest = hashlib.sha256(msgspec.json.encode([settings.server, settings.allow, settings.path]))
-    for file in sorted(plugin.files):
-        try:
-            digest.update(file.name.encode("utf-8", "surrogateescape") + b"\0" + file.read_bytes())
-        except OSError:
-            digest.update(b"\0")
-    return digest.hexdigest()[:16]
+def searched_folders(config: Config) -> list[Path]:
+    """Return the folders that are searched for plugins, and those in them that may become plugins later."""
+    roots = config.plugin_paths
+    return [*roots, *(path for root in roots for path in list_folders(root))]
 
 
-def plugin_stamp(plugin: Plugin) -> FileStamps:
-    """Return times and sizes of the plugin's paths, to detect changes."""
-    return tuple((str(path), *_file_stamp(path)) for path in watched_paths(plugin))
-
-
-def _file_stamp(path: Path) -> tuple[int, int]:
+def list_folders(folder: Path) -> list[Path]:
     try:
-        status = path.stat()
+        return sorted(path for path in folder.iterdir() if path.is_dir())
     except OSError:
-        return 0, 0
-    return status.st_mtime_ns, status.st_size
-
-
-def watched_paths(plugin: Plugin) -> tuple[Path, ...]:
-    """Return the plugin's files and folders; a new file changes its folder's time."""
-    homes = (plugin.folder, plugin.folder / "lib", plugin.folder / FLOWS)
-    return tuple(dict.fromkeys((*homes, *(file.parent for file in plugin.files), *plugin.files)))
+        return []
 
 
 def all_watched_paths(config: Config, catalog: PluginCatalog | None) -> tuple[Path, ...]:
     """Return every path whose change alters or adds a plugin."""
-    roots = [resolve_path(config, settings) for settings in config.plugins if settings.enabled]
     loaded = catalog.loaded.values() if catalog else ()
-    plugins = [path for entry in loaded for path in watched_paths(entry.plugin)]
-    # Folders that may become plugins later.
-    others = [path for place in roots if place.is_dir() for path in sorted(place.iterdir()) if path.is_dir()]
-    return tuple(dict.fromkeys((*roots, *others, *plugins)))
+    return tuple(dict.fromkeys((*searched_folders(config), *(path for entry in loaded for path in entry.file_stamps))))
 
 
 def is_changed(loaded: LoadedPlugin) -> bool:
     """Tell whether a plugin has changed since it was read."""
-    return loaded.file_stamps != plugin_stamp(loaded.plugin)
+    return not are_current(loaded.file_stamps)
 
 
 def has_changed(catalog: PluginCatalog | None) -> bool:
-    return catalog is not None and any(map(is_changed, catalog.loaded.values()))
+    """Tell whether a plugin, or a folder that was searched for plugins, has changed since it was read."""
+    if catalog is None:
+        return False
+    return not are_current(catalog.folder_stamps) or any(map(is_changed, catalog.loaded.values()))
 
 
 def _log_problems(plugin: Plugin, more: list[Problem]) -> None:
@@ -250,8 +244,12 @@ def _attach_plugins(assistant: Assistant, catalog: PluginCatalog, config: Config
         return assistant
     if settings.plugins is None:
         return _with_catalog(assistant, catalog, config, is_local)
+    gone = [name for name in settings.plugins if name in catalog.gone_names]
+    for name in gone:
+        log.error("[assistants.%s]: the plugin %s is gone and is left out until it is back.", assistant.name, name)
     try:
-        return _with_catalog(assistant, catalog.make_subset(settings.plugins), config, is_local)
+        names = [name for name in settings.plugins if name not in gone]
+        return _with_catalog(assistant, catalog.make_subset(names), config, is_local)
     except CallerError as error:
         name = assistant.name if assistant.name in config.assistants else next(iter(config.assistants))
         raise ConfigError(f"[assistants.{name}] in {config.path}: {error.message}") from None

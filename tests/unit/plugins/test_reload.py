@@ -1,4 +1,4 @@
-"""A question that a plugin asked can be answered after a reload, unless that very plugin has changed."""
+"""A question that a plugin asked can be answered after a reload, unless that very tool has changed."""
 
 from dataclasses import replace
 
@@ -20,9 +20,10 @@ from tests.unit.plugins.catalogs import make_plugin
 def make_catalog(hosts: str = "1", books: str = "1", description: str = "Erase a host") -> PluginCatalog:
     """Two plugins, of which the versions are told; one asks before it does anything."""
     first = make_plugin("hosts", "Hosts", {"erase": description})
-    asking = tuple(replace(tool, confirm=True) for tool in first.tools)
+    asking = tuple(replace(tool, confirm=True, fingerprint=hosts) for tool in first.tools)
     second = make_plugin("books", "Books", {"find": "Find a book"})
-    return PluginCatalog([LoadedPlugin(first.plugin, asking, hosts), LoadedPlugin(second.plugin, second.tools, books)])
+    others = tuple(replace(tool, fingerprint=books) for tool in second.tools)
+    return PluginCatalog([LoadedPlugin(first.plugin, asking), LoadedPlugin(second.plugin, others)])
 
 
 async def run_turn(store: MemoryStore, catalog: PluginCatalog, model: FakeModel, turn: Turn) -> list[Event]:

@@ -250,3 +250,22 @@ def test_a_watch_waits_until_a_file_is_still(tmp_path: Path) -> None:
     file.unlink()
     assert not watch.poll_changed()
     assert watch.poll_changed()
+
+
+@pytest.mark.demand("plugins.mended_files_come_back")
+def test_a_change_during_a_reload_is_reported_after_it(tmp_path: Path) -> None:
+    first, second = tmp_path / "a", tmp_path / "b"
+    first.write_text("1")
+    watch = FileWatcher((first,))
+    first.write_text("12")
+    watch.mark_read()
+    assert not watch.poll_changed(), "what is about to be read is known"
+    first.write_text("123")
+    watch.watch((first, second))
+    assert watch.poll_changed()
+    second.write_text("1")
+    assert not watch.poll_changed()
+    assert watch.poll_changed()
+    watch.watch(())
+    first.unlink()
+    assert not watch.poll_changed()

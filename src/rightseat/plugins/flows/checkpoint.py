@@ -25,6 +25,10 @@ from rightseat.types.turn import Owner, Turn
 KEY_LENGTH = 32
 
 
+class FlowChanged(ContinuationGone):
+    """A flow or a sub-flow is no longer what it was when it stopped: its run cannot go on."""
+
+
 class FlowProgress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     flow: str
     digest: str
@@ -58,6 +62,8 @@ class FlowProgress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Origin of the last question: the step, its confirmation, or whether to run it again."""
     asks: tuple[Ask, ...] = ()
     """The open questions."""
+    tool: str = ""
+    """Fingerprint of the tool that the step calls, from when it asked."""
     asked: str = ""
     """The question answered last, while its step is current."""
     verdict: Any = None
@@ -95,6 +101,7 @@ class FlowProgress(Struct, frozen=True, kw_only=True, omit_defaults=True):
             agreed=False,
             asking="",
             asks=(),
+            tool="",
             asked="",
             verdict=None,
             state=None,
@@ -126,13 +133,13 @@ def start_progress(flow: Flow, question: str, run: str = "", key: str = "") -> F
 
 
 def restore_progress(state: Any, flow: Flow, language: Language = "en") -> FlowProgress:
-    """Decode saved progress; ContinuationGone if the flow has changed since."""
+    """Decode saved progress; FlowChanged if the flow has changed since."""
     try:
         progress = msgspec.convert(state, FlowProgress)
     except msgspec.ValidationError:
         progress = None
     if progress is None or progress.flow != flow.id or progress.digest != flow.digest:
-        raise ContinuationGone(get_sentence("stopped_flow_changed", language))
+        raise FlowChanged(get_sentence("stopped_flow_changed", language))
     return progress
 
 

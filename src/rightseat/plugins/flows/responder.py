@@ -274,7 +274,13 @@ def make_flow_tool(name: str, flow: Flow, get_services: GetServices, get_store: 
         return FlowTool(flow, get_services, get_store()).call(args, ctx)
 
     return Tool(
-        name, flow.description or flow.name, REQUEST_SCHEMA, call, timeout=flow.timeout + GRACE_SECONDS, untrusted=True
+        name,
+        flow.description or flow.name,
+        REQUEST_SCHEMA,
+        call,
+        timeout=flow.timeout + GRACE_SECONDS,
+        untrusted=True,
+        fingerprint=flow.digest,
     )
 
 
@@ -293,22 +299,12 @@ class FlowResponder:
 
     can_ask = True
 
-    def __init__(
-        self,
-        name: str,
-        flow: Flow,
-        get_services: GetServices,
-        store: Store,
-        *,
-        question: str = "",
-        fingerprint: str = "",
-    ) -> None:
+    def __init__(self, name: str, flow: Flow, get_services: GetServices, store: Store, *, question: str = "") -> None:
         self.name = name
         self.flow = flow
         self.get_services = get_services
         self.store = store
         self.question = question or flow.description or flow.name
-        self.digest = f"{flow.digest}{fingerprint}"
 
     async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
         check_agent_depth(turn)
@@ -331,7 +327,7 @@ class FlowResponder:
                 else:
                     yield event
         if batch.open_interrupts:
-            for event in await pause_batch(batch, self.name, self.digest, flow_tool.usage):
+            for event in await pause_batch(batch, self.name, self.flow.digest, flow_tool.usage):
                 yield event
             return
         if result is not None and result.failed:
@@ -360,7 +356,7 @@ class FlowResponder:
             batch = self.make_batch(Message("assistant", calls=(call,), id=ids.new_message_id()), tool, turn, ids)
             batch.begin(())
             return ids, batch
-        if continuation.digest != self.digest:
+        if continuation.digest != self.flow.digest:
             raise ContinuationGone(get_sentence("flow_changed", turn.get_language()))
         ids = IdGenerator(continuation.ticket, continuation.number)
         batch = self.make_batch(continuation.added[-1], tool, turn, ids)
@@ -410,7 +406,6 @@ class PluginFlows:
     plugin: Plugin
     operations: Mapping[str, Tool]
     scripts: Mapping[str, Tool]
-    fingerprint: str = ""
     is_listed: bool = False
 
 
@@ -442,10 +437,10 @@ class FlowRegistry:
         self.store = store
         responders: dict[str, FlowResponder] = {}
         for plugin_flows in self.plugins.values():
-            settings = {"question": plugin_flows.plugin.question.strip(), "fingerprint": plugin_flows.fingerprint}
+            question = plugin_flows.plugin.question.strip()
             for flow in plugin_flows.plugin.workflows:
                 name = f"{flow.plugin}.{flow.name}"
-                responders[name] = FlowResponder(name, flow, self.get_services, store, **settings)
+                responders[name] = FlowResponder(name, flow, self.get_services, store, question=question)
         return responders
 
     def list_visible_flows(self) -> dict[str, Flow]:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from rightseat.config.secret import mask
 from rightseat.errors import ContinuationGone, FlowFailed, FlowStopped, RightseatError
 from rightseat.http.retry import RetryBudget, compute_backoff, current_retry_budget, with_retry_budget
-from rightseat.plugins.flows.checkpoint import FlowProgress, resolve_next_step
+from rightseat.plugins.flows.checkpoint import FlowChanged, FlowProgress, resolve_next_step
 from rightseat.plugins.flows.step_context import FlowServices, StepContext, StepError, StepOutput, record_nothing
 from rightseat.plugins.flows.steps import LLM, NONE, get_kind
 from rightseat.plugins.plugin import END, Flow, Step
@@ -25,7 +25,7 @@ from rightseat.types.language import Language
 from rightseat.types.model import Model, ModelWrapper, Prompt
 from rightseat.types.sentences import get_sentence
 from rightseat.types.streams import closing, with_timeout
-from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, encode_fallback, is_approved
+from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, encode_fallback, fingerprint_tools, is_approved
 from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
@@ -234,16 +234,21 @@ class FlowRun:
         model = UsageTrackingModel(self.services.model)
         result: StepOutcome | None = await self.check_preconditions(step)
         if result is None:
-            async with closing(self.stream_attempts(step, model)) as items:
-                async for item in items:
-                    if isinstance(item, StepOutcome):
-                        result = item
-                    else:
-                        yield item
+            try:
+                async with closing(self.stream_attempts(step, model)) as items:
+                    async for item in items:
+                        if isinstance(item, StepOutcome):
+                            result = item
+                        else:
+                            yield item
+            except FlowChanged:
+                # Some of the sub-flow's steps may have had their effect.
+                await self.forget_question(step, begun=True)
             if model.usage is not None:
                 self.progress = replace(self.progress, usage=model.usage + (self.progress.usage or Usage()))
             if isinstance(result, Pause):
-                await self.save(begun=False, asking="step", asks=result.asks, state=result.state)
+                tool = self.fingerprint_tool(step)
+                await self.save(begun=False, asking="step", asks=result.asks, state=result.state, tool=tool)
         if isinstance(result, Pause):
             yield StepEnd(step.name)
             yield Pause(self.progress.asks, self.progress.as_dict)
@@ -267,8 +272,10 @@ class FlowRun:
 
     async def check_preconditions(self, step: Step) -> StepOutput | Pause | None:
         """Return a question to ask first, an output that replaces the run, or None to run the step."""
-        progress = self.progress
         language = self.turn.get_language()
+        if self.progress.tool and self.progress.tool != self.fingerprint_tool(step):
+            await self.forget_question(step, begun=self.progress.begun)
+        progress = self.progress
         if progress.asks:
             return Pause(progress.asks)
         if progress.asking == "again":
@@ -279,19 +286,36 @@ class FlowRun:
                 raise FlowStopped(get_sentence("flow_stopped", language, flow=self.flow.id, step=repr(step.name)))
             self.progress = replace(progress, begun=False, asking="", verdict=None)
         elif progress.begun and not self.is_repeatable(step):
-            return await self.ask("again", make_rerun_question(self.flow, step, language))
+            return await self.ask("again", step, make_rerun_question(self.flow, step, language))
         if not step.confirm or self.progress.agreed:
             return None
         if progress.asking != "confirm":
-            return await self.ask("confirm", make_confirmation(self.flow, step, language))
+            return await self.ask("confirm", step, make_confirmation(self.flow, step, language))
         if not is_approved(progress.verdict):
             raise FlowStopped(get_sentence("step_denied", language, step=repr(step.name), flow=self.flow.id))
         self.progress = replace(progress, agreed=True, asking="", verdict=None)
         return None
 
-    async def ask(self, asking: Literal["confirm", "again"], ask: Ask) -> Pause:
-        await self.save(asking=asking, asks=(ask,))
+    async def ask(self, asking: Literal["confirm", "again"], step: Step, ask: Ask) -> Pause:
+        await self.save(asking=asking, asks=(ask,), tool=self.fingerprint_tool(step))
         return Pause((ask,))
+
+    def fingerprint_tool(self, step: Step) -> str:
+        """Return the fingerprint of the tool that the step calls; empty if it calls none."""
+        tool = get_kind(step.kind).get_tool(step, self.services)
+        return "" if tool is None else fingerprint_tools([tool])
+
+    async def forget_question(self, step: Step, *, begun: bool) -> None:
+        """Reset the step, whose tool or sub-flow is no longer the one that was asked about. A given answer is
+        refused. With `begun` the person decides whether the step runs again."""
+        was_answered, language = not self.progress.asks, self.turn.get_language()
+        self.progress = self.progress.reset_step()
+        if begun:
+            await self.ask("again", step, make_rerun_question(self.flow, step, language))
+        else:
+            await self.save()
+        if was_answered:
+            raise ContinuationGone(get_sentence("called_tool_changed", language, step=repr(step.name)))
 
     async def stream_attempts(self, step: Step, model: UsageTrackingModel) -> AsyncIterator[Event | StepOutcome]:
         """Run the step with its retries; the last item is the final outcome."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import uuid
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from rightseat.errors import AddressRefused, CallerError, RightseatError, UpstreamBusy, UpstreamGarbled, UpstreamRefused
 from rightseat.http.fetch import AddressRules, FetchResult, OutboundClient
 from rightseat.http.fetch.rules import AddressNotPublic
 from rightseat.http.retry import call_with_retry, parse_retry_after
-from rightseat.plugins.http.credentials import Credentials, Identity
+from rightseat.plugins.http.credentials import Credentials, Identity, reveal_text
 from rightseat.plugins.http.encoding import FilesByArgument, quote_all
 from rightseat.plugins.http.policy import PluginPolicy, allowed_hosts, private_address_error
 from rightseat.plugins.http.request import UnsignedRequest, build_request
@@ -49,6 +51,12 @@ class ApiClient:
         """Return the server URLs of the operation, the preferred one first."""
         own_urls = tuple(dict.fromkeys(server.url for server in operation.servers))
         return (self.policy.server,) if self.policy.server else own_urls
+
+    def fingerprint(self, operation: Operation) -> str:
+        """Return a hash of the operation, the servers that it may be sent to, and how it is signed."""
+        signed = [(auth.kind, auth.args, auth.options) for auth in self.plugin.auth]
+        parts = [replace(operation, line=0), self.server_urls(operation), self.policy.allow, signed]
+        return hashlib.sha256(msgspec.json.encode(parts, enc_hook=reveal_text, order="sorted")).hexdigest()[:16]
 
     def build_request(
         self, operation: Operation, arguments: Mapping[str, Any], files: FilesByArgument, key: str = ""

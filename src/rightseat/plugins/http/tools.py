@@ -90,6 +90,7 @@ def make_operation_tools(plugin: Plugin, policy: PluginPolicy) -> tuple[Tool, ..
             effect="dangerous" if operation.dangerous else effect,
             untrusted=True,
             asks_approval=policy.requires_confirmation(operation),
+            fingerprint=api.fingerprint(operation),
         )
     return tuple(tools.values())
 

@@ -20,10 +20,11 @@ from rightseat.plugins.openapi.schemas import Schema
 from rightseat.plugins.openapi.simplify import shrink_schema
 from rightseat.plugins.openapi.spec import SpecContext, find_servers
 from rightseat.plugins.plugin import Operation, Parameter, PluginAuth, Problem
-from rightseat.plugins.plugin_file import UnreadableFile, find_document, read_document
+from rightseat.plugins.plugin_file import UnreadableFile, read_document
 from rightseat.types.schema import get_validator
 
-FILE_STEMS = ("openapi", "swagger")
+API_FILES = ("openapi.yaml", "openapi.yml", "openapi.json", "swagger.yaml", "swagger.yml", "swagger.json")
+"""Names of a plugin's spec; the first that exists is read."""
 MAX_OPERATIONS = 5_000
 _PATH_VARIABLE = re.compile(r"\{([^{}/]*)\}")
 _PATH_ITEM_KEYS = ("summary", "description", "servers", "parameters", "dangerous", "$ref", "requestBody", "responses")
@@ -39,7 +40,7 @@ class ApiDocument(Struct, frozen=True, kw_only=True):
 
 def find_api_file(folder: Path) -> str | None:
     """Return the name of the folder's spec, or None."""
-    return next((name for stem in FILE_STEMS if (name := find_document(folder, stem))), None)
+    return next((name for name in API_FILES if (folder / name).is_file()), None)
 
 
 def read_api(folder: Path, name: str, auth: tuple[PluginAuth, ...], *, strict: bool = True) -> ApiDocument:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import os
 import signal
 import subprocess
@@ -133,6 +134,7 @@ def make_script_tools(plugin: Plugin, policy: PythonPolicy) -> tuple[tuple[Tool,
     tools: dict[str, Tool] = {}
     problems: list[Problem] = []
     load_failed = False
+    fingerprint = fingerprint_code(plugin) if plugin.scripts else ""
     confinement = Confinement(
         folder=str(plugin.folder.resolve()),
         memory=policy.memory,
@@ -167,8 +169,20 @@ def make_script_tools(plugin: Plugin, policy: PythonPolicy) -> tuple[tuple[Tool,
             untrusted=True,
             timeout=policy.seconds,
             close=child.close,
+            fingerprint=fingerprint,
         )
     return tuple(tools.values()), problems
+
+
+def fingerprint_code(plugin: Plugin) -> str:
+    """Return a hash of all Python files of the plugin: a script may import any of them."""
+    digest = hashlib.sha256()
+    for file in plugin.files:
+        if file.suffix == ".py":
+            with contextlib.suppress(OSError):
+                name = file.relative_to(plugin.folder).as_posix().encode("utf-8", "surrogateescape")
+                digest.update(name + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
 
 
 def complete_signature(script: PluginScript, child: ToolProcesses, load_failed: bool) -> PluginScript:

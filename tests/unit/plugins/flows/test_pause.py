@@ -254,7 +254,7 @@ async def test_a_sub_flow_asks_and_goes_on() -> None:
     changed.services = replace(play.services, flows={**play.services.flows, "inner": other})
     await changed.send("why", InterruptAnswer(question.id, payload="b"))
     assert changed.failure is not None
-    assert "The flow has changed" in changed.failure.message
+    assert "has changed since it asked" in changed.failure.message
 
 
 @pytest.mark.demand("flows.tool_lib_tool_name")

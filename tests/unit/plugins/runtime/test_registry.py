@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,10 @@ import pytest
 from rightseat.config.load import load_config
 from rightseat.engine.loop import Assistant
 from rightseat.errors import ConfigError
+from rightseat.plugins.load import read_plugin
+from rightseat.plugins.plugin import Plugin
 from rightseat.plugins.selection import ToolSelection
+from rightseat.wiring import plugins
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.plugins import all_watched_paths, has_changed, make_policy
 from rightseat.wiring.runtime import Runtime
@@ -87,7 +91,8 @@ def test_a_table_for_one_counts_before_that_for_all(make_runtime: RuntimeFactory
     runtime = make_runtime(text.format('confirm = "all"\nallow = ["10.0.0.0/8"]'))
     assert make_policy(load_config(env={}).plugins[1]).allow == ("10.0.0.0/8",)
     assert runtime.plugins is not None
-    assert runtime.plugins.loaded["hosts"].fingerprint != runtime.plugins.loaded["books"].fingerprint
+    names = runtime.plugins.by_name
+    assert names["hosts_get_hosts"].tool.fingerprint != names["books_get_books"].tool.fingerprint
 
 
 def test_a_plugin_may_appear_as_an_assistant_of_its_own(make_runtime: RuntimeFactory) -> None:
@@ -204,3 +209,93 @@ def test_every_change_can_be_seen(make_runtime: RuntimeFactory, tmp_path: Path) 
     assert not has_changed(runtime.plugins)
     os.utime(hosts / "openapi.yaml", ns=(1, 1))
     assert has_changed(runtime.plugins)
+
+
+@pytest.mark.demand("plugins.mended_files_come_back")
+def test_what_should_be_there_is_watched_also_while_it_cannot_be_read(
+    make_runtime: RuntimeFactory, tmp_path: Path
+) -> None:
+    hosts = tmp_path / "plugins" / "hosts"
+    (hosts / "lib" / "parts").mkdir(parents=True)
+    (hosts / "plugin.json").write_text("{", "utf-8")
+    runtime = make_runtime("", "plugins")
+    assert runtime.plugins is not None
+    assert runtime.plugins.loaded["hosts"].tools == ()
+    watched = {*runtime.plugins.loaded["hosts"].file_stamps}
+    assert {hosts / "plugin.json", hosts / "openapi.yaml", hosts / "lib" / "parts", hosts / "flows"} <= watched
+    (hosts / "lib" / "parts" / "new.py").write_text("", "utf-8")
+    assert has_changed(runtime.plugins), "a file in a folder that had none"
+
+
+@pytest.mark.demand("plugins.mended_files_come_back")
+def test_a_change_of_rights_is_a_change(make_runtime: RuntimeFactory, tmp_path: Path) -> None:
+    """As root no file is unreadable, so that only the stamp can be seen here."""
+    runtime = make_runtime("", "plugins")
+    (tmp_path / "plugins" / "hosts" / "plugin.json").chmod(0o640)
+    assert has_changed(runtime.plugins)
+
+
+@pytest.mark.demand("plugins.mended_files_come_back")
+def test_a_file_that_changes_while_it_is_read_is_read_again(
+    make_runtime: RuntimeFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = tmp_path / "plugins" / "hosts" / "openapi.yaml"
+
+    def read_then_write(folder: Path) -> Plugin:
+        plugin = read_plugin(folder)
+        if folder == document.parent:
+            document.write_text(f"# A remark.\n{document.read_text('utf-8')}", "utf-8")
+        return plugin
+
+    monkeypatch.setattr(plugins, "read_plugin", read_then_write)
+    first = make_runtime("", "plugins")
+    assert has_changed(first.plugins)
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    second = make_runtime("", "plugins", before=first)
+    assert not has_changed(second.plugins)
+
+
+@pytest.mark.demand("plugins.mended_files_come_back")
+def test_a_folder_that_fills_while_plugins_are_searched_is_searched_again(
+    make_runtime: RuntimeFactory, tmp_path: Path
+) -> None:
+    slow = tmp_path / "plugins" / "slow"
+    slow.mkdir()
+    runtime = make_runtime("", "plugins")
+    write_api_plugin(slow)
+    assert has_changed(runtime.plugins)
+    assert "slow_get_hosts" in list_tools(make_runtime("", "plugins", before=runtime).assistants["default"])
+
+
+@pytest.mark.demand("flows.removed_plugin_performs_nothing")
+def test_a_removed_plugin_that_an_assistant_names_does_not_keep_the_old_runtime(
+    make_runtime: RuntimeFactory, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = '[[plugins]]\npath = "plugins"\n[assistants.a]\nplugins = ["Lib", "hosts"]'
+    runtime = make_runtime(text)
+    shutil.rmtree(tmp_path / "plugins" / "books")
+    for _ in range(2):
+        runtime = make_runtime(text, before=runtime)
+        assert list_tools(runtime.assistants["a"]) == ["hosts_get_hosts"]
+        assert "[assistants.a]: the plugin Lib is gone" in caplog.text
+    write_api_plugin(tmp_path / "plugins" / "books", paths={"/books": "All books."}, id="Lib")
+    runtime = make_runtime(text, before=runtime)
+    assert sorted(list_tools(runtime.assistants["a"])) == ["books_get_books", "hosts_get_hosts"]
+    with pytest.raises(ConfigError, match="no plugin 'never'"):
+        make_runtime(text.replace("Lib", "never"), before=runtime)
+
+
+@pytest.mark.demand("flows.removed_plugin_performs_nothing")
+@pytest.mark.parametrize("text", ['[[plugins]]\npath = "plugins/hosts"', ""])
+def test_only_a_folder_that_was_there_may_be_missing(make_runtime: RuntimeFactory, tmp_path: Path, text: str) -> None:
+    folder = Path("plugins/hosts")
+    folders = () if text else (folder,)
+    make_runtime(text, *map(str, folders))
+    known = load_config(plugins=folders, env={}).plugin_paths
+    shutil.rmtree(tmp_path / folder)
+    with pytest.raises(ConfigError, match=r"no folder|does not exist"):
+        load_config(plugins=folders, env={})
+    config = load_config(plugins=folders, env={}, removable=known)
+    assert config.plugin_paths == known
+    assert build_runtime(config, env={}).assistants["default"].toolset is None

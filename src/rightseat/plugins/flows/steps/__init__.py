@@ -1,8 +1,9 @@
 """Step kinds by name; a kind's module is imported when a flow first uses it.
 
 A StepKind is `run(ctx)` and optionally `check(step, flow, known)`, which yields problems of the params;
-`jumps(step)`, the names of the steps it may continue with; and `repeatable(step, services)`, whether it may
-run again after a crash (default: built-in kinds yes, others no). Other packages add kinds by the entry point
+`jumps(step)`, the names of the steps it may continue with; `repeatable(step, services)`, whether it may
+run again after a crash (default: built-in kinds yes, others no); and `get_tool(step, services)`, the tool that it
+calls: a question of the step is void when that tool changes. Other packages add kinds by the entry point
 group `rightseat.steps`, which names a module with these functions.
 
 calls: `api`, `tool`. dialog: `llm`, `ask`, `none`, `reformat`. data: `extract`, `sql`, `render`.
@@ -29,8 +30,10 @@ from rightseat.plugins.flows.step_context import (
     make_step_problem,
 )
 from rightseat.plugins.plugin import Flow, Problem, Step
+from rightseat.types.tools import Tool
 
 ENTRY_POINT_GROUP = "rightseat.steps"
+OPTIONAL_FUNCTIONS = ("check", "jumps", "repeatable", "get_tool")
 NONE, TOOL, LLM = "none", "tool", "llm"
 KINDS = {
     "api": "calls",
@@ -62,6 +65,7 @@ class StepKind:
     repeatable: Callable[[Step, FlowServices], bool] = lambda step, services: True
     has_effect: Callable[[Step, FlowServices], bool] | None = None
     """Whether another run would do something twice; None: where the step is not repeatable."""
+    get_tool: Callable[[Step, FlowServices], Tool | None] = lambda step, services: None
 
 
 @cache
@@ -86,7 +90,7 @@ def get_kind(name: str) -> StepKind:
         run: StepRunner = theirs.run
     except (ImportError, AttributeError) as error:
         return make_broken_kind(f"The step kind {name!r} cannot be used here: {error}.")
-    optional = {name: getattr(theirs, name) for name in ("check", "jumps", "repeatable") if hasattr(theirs, name)}
+    optional = {name: getattr(theirs, name) for name in OPTIONAL_FUNCTIONS if hasattr(theirs, name)}
     return StepKind(run, **{"repeatable": never_repeatable, **optional})
 
 

@@ -80,7 +80,7 @@ async def run_api(ctx: StepContext) -> StepStream:
     the operation asks a person for what is still missing. With `values`, other optional arguments are omitted.
     """
     endpoint = normalize_endpoint(ctx.step)
-    tool = ctx.services.operations.get(endpoint)
+    tool = get_operation(ctx.step, ctx.services)
     if tool is None or tool.call is None:
         raise StepError(f"The plugin has no operation {endpoint!r} any more.")
     pending = convert(ctx.state, PendingCall) if isinstance(ctx.state, dict) else None
@@ -130,6 +130,10 @@ def normalize_endpoint(step: Step) -> str:
     """Return the endpoint as an operation id: upper-case method, one space, path."""
     method, _, path = " ".join(str(step.params.get("endpoint", "")).split()).partition(" ")
     return f"{method.upper()} {path}"
+
+
+def get_operation(step: Step, services: FlowServices) -> Tool | None:
+    return services.operations.get(normalize_endpoint(step))
 
 
 async def make_api_output(ctx: StepContext, result: Result) -> StepOutput:
@@ -250,7 +254,7 @@ async def run_tool(ctx: StepContext) -> StepStream:
     come after that.
     """
     name = get_tool_name(ctx.step)
-    tool = ctx.services.scripts.get(name)
+    tool = get_script(ctx.step, ctx.services)
     if tool is None:
         raise StepError(f"There is no tool {name!r}.")
     if tool.call is None:
@@ -287,6 +291,10 @@ async def run_tool(ctx: StepContext) -> StepStream:
 def get_tool_name(step: Step) -> str:
     """Return `params.tool`, or the call_type where that is the tool's name."""
     return str(step.params.get("tool") or "") if step.kind == TOOL else step.kind
+
+
+def get_script(step: Step, services: FlowServices) -> Tool | None:
+    return services.scripts.get(get_tool_name(step))
 
 
 def build_arguments(ctx: StepContext, tool: Tool) -> dict[str, Any]:
@@ -343,6 +351,9 @@ STEP_KINDS = {
         check_api,
         repeatable=lambda step, services: normalize_endpoint(step) in services.repeatable,
         has_effect=has_api_effect,
+        get_tool=get_operation,
     ),
-    TOOL: StepKind(run_tool, check_tool, repeatable=never_repeatable, has_effect=has_tool_effect),
+    TOOL: StepKind(
+        run_tool, check_tool, repeatable=never_repeatable, has_effect=has_tool_effect, get_tool=get_script
+    ),
 }
