@@ -41,7 +41,7 @@ async def generate_structured(model: Model, question: str, schema: dict[str, Any
                 return value
         repair = text_message("user", f"That does not fit: {problem}. Answer again.")
         messages += [text_message("assistant", text), repair]
-    raise UpstreamGarbled("The model's answer does not match the requested schema. Try again.")
+    raise UpstreamGarbled(f"The model's answer does not match the requested schema: {problem}"[:500])
 
 
 class SchemaBufferedAssembler(EventAssembler):

@@ -16,6 +16,9 @@ MAX_SCHEMA_DEPTH = 64
 MAX_CACHED_VALIDATORS = 512
 MAX_PROBLEMS = 3
 
+MAX_UNION_LEVELS = 3
+MAX_MESSAGE_CHARS = 200
+
 _REGEX = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000, size_limit=1_000_000)
 
 
@@ -29,11 +32,8 @@ class SchemaValidator:
         """Describe what is wrong with the value, for a model or a person; None if it is valid."""
         if self.validator.is_valid(value):
             return None
-        problems = []
-        for error in itertools.islice(self.validator.iter_errors(value), MAX_PROBLEMS):
-            path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.instance_path)
-            problems.append(f"{path.lstrip('.') or 'value'}: {str(error.message)[:200]}")
-        return "; ".join(problems)
+        errors = itertools.islice(self.validator.iter_errors(value), MAX_PROBLEMS)
+        return "; ".join(describe_error(error) for error in errors)
 
     def find_missing(self, value: Any) -> list[tuple[str, ...]] | None:
         """Return the key paths of missing required values; None if there are other errors too."""
@@ -45,6 +45,30 @@ class SchemaValidator:
                 return None
             paths.append((*path, kind.property))
         return paths
+
+
+def describe_error(error: jsonschema_rs.ValidationError, level: int = 0) -> str:
+    """Return the place and the reason; of anyOf and oneOf why each branch that may be meant does not fit."""
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.instance_path)
+    place = path.lstrip(".") or "value"
+    kinds = jsonschema_rs.ValidationErrorKind
+    if not isinstance(error.kind, kinds.AnyOf | kinds.OneOfNotValid) or level == MAX_UNION_LEVELS:
+        return f"{place}: {str(error.message)[:MAX_MESSAGE_CHARS]}"
+    branches = [branch for branch in error.kind.context if branch]
+    depth = len(error.instance_path)
+    of_type = [branch for branch in branches if not has_error(branch, depth, kinds.Type)]
+    # A property with fixed values tells which branch is meant.
+    meant = [branch for branch in of_type if not has_error(branch, depth + 1, kinds.Constant, kinds.Enum)] or of_type
+    if len(meant) == 1:
+        return "; ".join(describe_error(inner, level + 1) for inner in meant[0][:MAX_PROBLEMS])
+    reasons = [describe_error(branch[0], level + 1) for branch in (meant or branches)[:MAX_PROBLEMS]]
+    same_place = [reason.removeprefix(f"{place}: ") for reason in reasons]
+    return f"{place}: {', and '.join(dict.fromkeys(same_place))}"[: 2 * MAX_MESSAGE_CHARS]
+
+
+def has_error(errors: list[jsonschema_rs.ValidationError], depth: int, *kinds: type) -> bool:
+    """Tell whether one of the errors is of such a kind and at that depth of the value."""
+    return any(isinstance(error.kind, kinds) and len(error.instance_path) == depth for error in errors)
 
 
 def get_validator(schema: dict[str, Any]) -> SchemaValidator:

@@ -21,6 +21,7 @@ from rightseat.plugins.flows.responder import FlowRegistry, PluginFlows
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
 from rightseat.plugins.load import (
+    FLOWS,
     find_plugin_folders,
     is_plugin_folder,
     list_own_files,

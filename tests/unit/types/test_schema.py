@@ -76,6 +76,35 @@ def test_a_problem_is_said_with_its_place(value: Any, words: str | None) -> None
     assert get_validator(FORM).find_problem(value) == words
 
 
+@pytest.mark.parametrize("word", ["anyOf", "oneOf"])
+@pytest.mark.parametrize(
+    ("branches", "value", "words"),
+    [
+        (
+            [{"type": "integer"}, {"type": "null"}],
+            "x",
+            'value: "x" is not of type "integer", and "x" is not of type "null"',
+        ),
+        ([{"type": "integer", "minimum": 1}, {"type": "null"}], 0, "value: 0 is less than the minimum of 1"),
+        ([FORM, {"type": "null"}], {"a": "x"}, 'a: "x" is not of type "integer"'),
+        ([FORM, {"anyOf": [FORM, {"type": "null"}]}], {}, 'value: "a" is a required property'),
+        ([{"const": 1}, {"const": 2}], 3, "value: 1 was expected, and 2 was expected"),
+        ([False, False], 3, "value: False schema does not allow 3"),
+    ],
+)
+def test_of_branches_the_one_that_is_meant_is_explained(word: str, branches: Any, value: Any, words: str) -> None:
+    assert get_validator({word: branches}).find_problem(value) == words
+
+
+def test_many_branches_are_explained_briefly() -> None:
+    nested: Any = {"type": "string", "pattern": "^a"}
+    for _ in range(5):
+        nested = {"anyOf": [nested, {"type": "string", "pattern": "^b"}, nested]}
+    words = get_validator(nested).find_problem("c")
+    assert words is not None
+    assert len(words) <= 400
+
+
 def test_at_most_three_problems_and_none_of_them_endless() -> None:
     rule = {"type": "array", "items": {"type": "string", "maxLength": 1}}
     words = get_validator(rule).find_problem(["x" * 10_000] * 9)

@@ -22,11 +22,11 @@ from rightseat.plugins.openapi.keywords import (
     schema_for_type_word,
 )
 from rightseat.plugins.openapi.node import Node, ProblemList, RefResolver, is_truthy
+from rightseat.plugins.openapi.overlap import DEFS_PREFIX, OverlapFinder
 from rightseat.plugins.plugin import KeyPath
 from rightseat.plugins.value_patterns import VALUE_PATTERN, is_simple_pattern, matches_text, strip_anchors
 
 Schema = dict[str, Any]
-DEFS_PREFIX = "#/$defs/"
 MAP_KEYWORDS = frozenset(("properties", "patternProperties", "dependentSchemas"))
 LIST_KEYWORDS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
 SINGLE_KEYWORDS = frozenset(("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"))
@@ -77,6 +77,7 @@ class SchemaConverter:
         self.defs: dict[str, Schema] = {}
         self.def_names: dict[tuple[str, KeyPath], str] = {}
         self.pending: list[tuple[str, Node]] = []
+        self.unions: list[tuple[list[Schema], Node]] = []
 
     def convert_with_defs(self, node: Node) -> Schema:
         """Convert a schema and every definition it references; the definitions are in `defs` afterwards."""
@@ -90,7 +91,30 @@ class SchemaConverter:
             fix = "Say what it is; it may hold itself in a property or an item."
             self.problems.add(fresh[name], "It is made of itself; any value is taken.", fix, "error")
             self.defs[name] = {}
+        self.relax_unions([schema, *(self.defs[name] for name in fresh)])
         return schema
+
+    def relax_unions(self, schemas: list[Schema]) -> None:
+        """Turn each oneOf of the schemas into anyOf where a value may fit two branches: such a value is meant to be
+        sent, and oneOf would refuse it."""
+        finder = OverlapFinder(self.defs)
+        relaxed: dict[int, list[Schema]] = {}
+        for branches, node in self.unions:
+            if finder.has_overlap(branches):
+                relaxed[id(branches)] = branches
+                fix = "Write anyOf, or give each branch a required property with an `enum` of its own."
+                self.problems.add(node, "A value may fit more than one of its branches; it is read as anyOf.", fix)
+        self.unions.clear()
+        pending: list[Any] = [*schemas] if relaxed else []
+        while pending:
+            current = pending.pop()
+            pending += current.values() if isinstance(current, dict) else current if isinstance(current, list) else ()
+            if isinstance(current, dict) and id(current.get("oneOf")) in relaxed:
+                branches = current.pop("oneOf")
+                if "anyOf" in current:
+                    current["allOf"] = [*current.get("allOf", ()), {"anyOf": branches}]
+                else:
+                    current["anyOf"] = branches
 
     def convert(self, node: Node) -> Schema:
         node = self.as_mapping(node)
@@ -183,6 +207,8 @@ class SchemaConverter:
                 self.add_named_subschemas(schema, node.child(key))
             elif key in LIST_KEYWORDS and isinstance(value, list) and value:
                 schema[key] = [self.convert(inner) for inner in node.child(key).children()]
+                if key == "oneOf" and self.hidden_flag == "readOnly":
+                    self.unions.append((schema[key], node.child(key)))
             elif key in SINGLE_KEYWORDS and isinstance(value, bool) and key != "items":
                 schema[key] = value
             elif key in SINGLE_KEYWORDS and value is not None:
