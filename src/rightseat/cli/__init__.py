@@ -264,12 +264,16 @@ def plugins_check(
     strict: Annotated[
         bool, typer.Option("--strict", help="For plugin authors: report style problems too, and fail on every problem.")
     ] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="The file with the plugins' settings; they are checked too."),
+    ] = None,
     help: Help = False,
 ) -> None:
     """Report every problem with its place and its fix. Runs no plugin code. Exit code 1: there is an error."""
     from rightseat.cli.plugins import check_plugins
 
-    raise typer.Exit(check_plugins(directories, strict=strict))
+    raise typer.Exit(check_plugins(directories, strict=strict, config=config))
 
 
 @plugins_app.command("list", add_help_option=False)

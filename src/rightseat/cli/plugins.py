@@ -9,9 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import typer
+from msgspec.structs import replace
 
 from rightseat.config.secret import Secret, is_reference
+from rightseat.config.settings import PluginSettings
 from rightseat.errors import ConfigError
+from rightseat.plugins.http.oidc import find_missing_caller_token
 from rightseat.plugins.load import read_plugin, read_plugins, write_skeleton
 from rightseat.plugins.plugin import Gravity, Plugin, PluginAuth, Problem
 from rightseat.types.text import pluralize
@@ -20,11 +23,16 @@ COLOURS: dict[Gravity, str] = {"error": typer.colors.RED, "warning": typer.color
 MAX_DESCRIPTION = 100
 
 
-def check_plugins(directories: Sequence[Path], *, strict: bool) -> int:
-    """Print the plugins' problems; returns 1 for an error, with `strict` for any problem."""
+def check_plugins(directories: Sequence[Path], *, strict: bool, config: Path | None = None) -> int:
+    """Print the plugins' problems; returns 1 for an error, with `strict` for any problem. `config` has settings of
+    the plugins."""
     prepare_output()
     require_directories(directories)
-    plugins = read_plugins(directories, strict=strict)
+    settings = read_plugin_settings(config) if config else {}
+    plugins = [
+        add_settings_problem(plugin, settings.get(plugin.folder.resolve(), PluginSettings(path="")))
+        for plugin in read_plugins(directories, strict=strict)
+    ]
     if not plugins:
         names = ", ".join(map(str, directories))
         raise ConfigError(f"{names}: no plugin found. A plugin is a folder with plugin.json or openapi.yaml.")
@@ -35,6 +43,20 @@ def check_plugins(directories: Sequence[Path], *, strict: bool) -> int:
     counts = Counter(problem.gravity for plugin in plugins for problem in plugin.problems)
     typer.echo(f"\n{pluralize(len(plugins), 'plugin')} with {summarize_parts(plugins)}: {summarize_problems(counts)}")
     return 1 if counts["error"] or (strict and counts) else 0
+
+
+def read_plugin_settings(config: Path) -> dict[Path, PluginSettings]:
+    # Lazy: loads the whole server, which a check without a configuration does not need.
+    from rightseat.config.load import load_config
+    from rightseat.wiring.plugins import plugin_folders
+
+    return plugin_folders(load_config(config))
+
+
+def add_settings_problem(plugin: Plugin, settings: PluginSettings) -> Plugin:
+    """Return the plugin with the problem that a setting is missing without which its calls fail."""
+    problem = find_missing_caller_token(plugin, settings.user_headers, settings.auth)
+    return plugin if problem is None else replace(plugin, problems=(*plugin.problems, problem))
 
 
 def require_directories(directories: Sequence[Path]) -> None:

@@ -18,6 +18,7 @@ from rightseat.errors import CallerError, ConfigError
 from rightseat.middleware.tracing import trace_tool
 from rightseat.plugins.catalog import LoadedPlugin, PluginCatalog
 from rightseat.plugins.flows.responder import FlowRegistry, PluginFlows
+from rightseat.plugins.http.oidc import find_missing_caller_token
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
 from rightseat.plugins.load import (
@@ -117,6 +118,8 @@ def _load_plugin(
     tools, problems = make_script_tools(plugin, make_python_policy(settings))
     if problems or not unchanged:
         _log_problems(plugin, problems)
+    if not unchanged and (missing := find_missing_caller_token(plugin, settings.user_headers, settings.auth)):
+        log.warning("Plugin %s: %s", plugin.id, missing)
     try:
         calls = make_operation_tools(plugin, make_policy(settings))
     except ConfigError as error:

@@ -21,6 +21,7 @@ from rightseat.types.turn import Turn
 
 _ZONE = re.compile(r"time[ _-]?zone|时区", re.IGNORECASE)
 MAX_ZONE_LENGTH = 64
+_VARIABLE = re.compile(r"\{[^{}]*\}")
 
 
 def current_time(turn: Turn) -> datetime:
@@ -72,12 +73,24 @@ def check_keys(value: Mapping[str, Any], known: Sequence[str]) -> Iterator[tuple
 
 
 def format_hint(name: str, known: Iterable[str]) -> str:
-    """Return a hint for an unknown name: the nearest known name, or a list."""
+    """Return a hint for an unknown name: the other methods of the same path, the nearest known name, or a list."""
     listed = sorted(known)
+    path = normalize_path(name)
+    same_path = [repr(other) for other in listed if path and normalize_path(other) == path]
+    if same_path:
+        return f"Did you mean {' or '.join(same_path)}? The path is the same."
     near = closest_match(name, listed)
     if near:
         return f"Did you mean {near!r}?"
     return f"There are: {', '.join(listed[:10])}." if listed else "There are none."
+
+
+def normalize_path(name: str) -> str:
+    """Return the path of an operation's name ("GET /hosts/{id}") without the names of its variables; empty for other
+    names."""
+    method, slash, path = name.partition("/")
+    is_operation = slash and (not method or (method.endswith(" ") and method.strip().isalpha()))
+    return slash + _VARIABLE.sub("{}", path.rstrip("/")) if is_operation else ""
 
 
 class StepError(Exception):

@@ -23,6 +23,16 @@ from rightseat.http.fetch import AddressRules, FetchResult, OutboundClient
 from rightseat.http.fetch.rules import AddressNotPublic
 from rightseat.http.retry import call_with_retry
 from rightseat.plugins.http.encoding import quote_all, quote_cookie
+from rightseat.plugins.http.oidc import (
+    CALLER_TOKEN,
+    CALLER_TOKEN_FIX,
+    EXCHANGE_GRANTS,
+    LEGACY_EXCHANGE,
+    TOKEN_EXCHANGE_GRANT,
+    get_text_option,
+    resolve_grant,
+    resolve_header,
+)
 from rightseat.plugins.http.policy import PluginPolicy, allowed_hosts, private_address_error
 from rightseat.plugins.manifest import OUTSIDE_FILE_HINT, is_outside_folder
 from rightseat.plugins.plugin import Plugin, PluginAuth
@@ -34,10 +44,7 @@ MAX_TOKENS = 1000
 MAX_TOKEN_BYTES = 1 << 20
 DEFAULT_LIFETIME = 3600.0
 CLOCK_SKEW = 60.0
-TOKEN_EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
 ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"
-LEGACY_EXCHANGE = "exchange"
-GRANT_ALIASES = {"token_exchange": TOKEN_EXCHANGE_GRANT, "token-exchange": TOKEN_EXCHANGE_GRANT}
 CredentialLookup = Callable[[str, Any, Turn], str]
 
 
@@ -66,20 +73,14 @@ class TokenClient:
         self.lookup = lookup
         self.slots: OrderedDict[str, TokenSlot] = OrderedDict()
         self.url = self.option("token_url") or self.option("access_token_url")
-        # `access_token_url` is the key of the legacy exchange, which has no `grant`.
-        default_grant = LEGACY_EXCHANGE if self.option("access_token_url") else "client_credentials"
-        grant = self.option("grant")
-        self.grant = GRANT_ALIASES.get(grant, grant) or default_grant
-        # The request header that carries the token.
-        default_header = "access-token" if self.grant == LEGACY_EXCHANGE else "Authorization"
-        self.header = self.option("header") or next(iter(auth.args), default_header)
+        self.grant = resolve_grant(auth)
+        self.header = resolve_header(auth)
         self.outbound = OutboundClient(
             AddressRules(allowed_hosts(self.url), policy.allow), max_bytes=MAX_TOKEN_BYTES, seconds=policy.seconds
         )
 
     def option(self, name: str) -> str:
-        value = self.auth.options.get(name)
-        return value if isinstance(value, str) else ""
+        return get_text_option(self.auth, name)
 
     async def get_token(self, turn: Turn) -> AccessToken:
         subject = self.subject_token(turn)
@@ -105,15 +106,15 @@ class TokenClient:
 
     def subject_token(self, turn: Turn) -> str:
         """Return the caller's own token for a token exchange; empty for other grants."""
-        if self.grant not in (LEGACY_EXCHANGE, TOKEN_EXCHANGE_GRANT):
+        if self.grant not in EXCHANGE_GRANTS:
             return ""
-        configured = self.auth.args.get(self.header) or self.auth.options.get("access_token")
+        configured = self.auth.args.get(self.header) or self.auth.options.get(CALLER_TOKEN)
         from_caller = get_ignoring_case(self.policy.caller_headers, self.header) is not None
-        subject = self.lookup(self.header if from_caller else "access_token", configured, turn)
+        subject = self.lookup(self.header if from_caller else CALLER_TOKEN, configured, turn)
         if not subject:
             raise CallerError(
-                f"Plugin {self.plugin} needs the caller's own token. Ask the operator to say in its "
-                'settings which header brings it: user_headers = {access_token = "X-Access-Token"}.'
+                f"Plugin {self.plugin} needs the caller's own token, and its settings do not say which header brings "
+                f"it. Ask the operator. {CALLER_TOKEN_FIX}"
             )
         return subject.removeprefix("Bearer ").strip()
 
@@ -282,7 +283,7 @@ class Credentials:
         """Raise ConfigError for a configured credential that the plugin does not use."""
         known = {name.lower() for auth in self.plugin.auth for name in auth.args}
         if self.token_clients:
-            known |= {"access_token", "client_id", "client_secret"}
+            known |= {CALLER_TOKEN, "client_id", "client_secret"}
         for name in (*self.policy.credentials, *self.policy.caller_headers):
             if name.lower() not in known:
                 raise ConfigError(

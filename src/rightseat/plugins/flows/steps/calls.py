@@ -128,8 +128,8 @@ async def generate_arguments(ctx: StepContext, question: str, schema: Schema) ->
 
 def normalize_endpoint(step: Step) -> str:
     """Return the endpoint as an operation id: upper-case method, one space, path."""
-    method, _, path = " ".join(str(step.params.get("endpoint", "")).split()).partition(" ")
-    return f"{method.upper()} {path}"
+    method, space, path = " ".join(str(step.params.get("endpoint", "")).split()).partition(" ")
+    return f"{method.upper()} {path}" if space else method
 
 
 def get_operation(step: Step, services: FlowServices) -> Tool | None:
