@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rightseat.config.load import load_config
+from rightseat.plugins.http.oidc import find_missing_caller_token
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
 from rightseat.plugins.load import read_plugin
@@ -84,3 +85,19 @@ def test_both_languages_have_the_same_parts() -> None:
     marks = [re.findall(r"^(#+|-|\||```\w*)", page.read_text("utf-8"), re.MULTILINE) for page in PAGES]
     assert marks[0] == marks[1]
     assert len(marks[0]) > 40
+
+
+@pytest.mark.demand("plugins.docs_plugins_md_english", "plugins.check_finds_what_a_call_fails_on")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_settings_of_a_token_exchange_are_all_that_it_needs(page: Path, tmp_path: Path) -> None:
+    plugin = write_plugin(page, tmp_path / "plugins")
+    manifest = json.loads(find_blocks(page, "json")[0])
+    manifest["auth"] = {"type": "oidc", "access_token_url": "https://sso.example.com/t", "args": {"access-token": ""}}
+    (plugin.folder / "plugin.json").write_text(json.dumps(manifest), "utf-8")
+    (tmp_path / "rightseat.toml").write_text(find_blocks(page, "toml")[1], "utf-8")
+    config = load_config(tmp_path / "rightseat.toml", env={})
+    [settings] = config.plugins
+    assert {*settings.user_headers.values()} <= {*config.server.forward_headers}
+    exchanging = read_plugin(plugin.folder)
+    assert find_missing_caller_token(exchanging, {}, {}) is not None
+    assert find_missing_caller_token(exchanging, settings.user_headers, settings.auth) is None
