@@ -98,7 +98,16 @@ class PluginCatalog:
         self.aliases = {one.plugin.alias: id for id, one in reversed(self.loaded.items()) if one.plugin.alias}
         names = {*self.loaded, *self.aliases}
         # Names of plugins that this server has had and that have been removed since.
+        self.gone_names: set[str]
         self.gone_names = {*previous.gone_names, *previous.loaded, *previous.aliases} - names if previous else set()
+
+    @property
+    def file_stamps(self) -> FileStamps:
+        """Every path whose change alters, adds or removes a plugin, with its stamp from before it was read."""
+        stamps = dict(self.folder_stamps)
+        for loaded in self.loaded.values():
+            stamps |= loaded.file_stamps
+        return stamps
 
     def _iter_entries(self) -> Iterator[CatalogEntry]:
         taken: set[str] = set()

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rightseat.config.settings import Config
+from rightseat.config.stamps import FileStamps, read_stamp, read_stamps
 from rightseat.errors import ConfigError
 from rightseat.http.auth import Authenticator, JwtVerifier, fetch_jwks
 from rightseat.http.security import is_loopback
@@ -124,6 +125,7 @@ class Service:
         self.app = app
         self.config = config
         self.reload_config = reload_config
+        self.config_stamps = read_stamps(config.files)
         self.retired: list[tuple[float, Runtime]] = []
 
     @property
@@ -135,25 +137,14 @@ class Service:
         return sum(runtime.active_runs for runtime in self.runtimes)
 
     @property
-    def watched_files(self) -> tuple[Path, ...]:
-        """The files whose change triggers a reload."""
-        if not self.config.plugins:
-            return self.config.files
-        from rightseat.wiring.plugins import all_watched_paths
-
-        return (*self.config.files, *all_watched_paths(self.config, self.app.runtime.plugins))
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether a plugin changed while it was loaded."""
-        if not self.config.plugins:
-            return False
-        from rightseat.wiring.plugins import has_changed
-
-        return has_changed(self.app.runtime.plugins)
+    def file_stamps(self) -> FileStamps:
+        """The files whose change triggers a reload, with their stamps from before they were read."""
+        plugins = self.app.runtime.plugins
+        return self.config_stamps if plugins is None else {**self.config_stamps, **plugins.file_stamps}
 
     async def reload(self) -> None:
         """Read the configuration again and swap the runtime. A ConfigError leaves everything as it was."""
+        stamps = read_stamps(self.config.files)
         # Building reads files and imports modules: not on the event loop.
         config, authenticate, runtime = await asyncio.to_thread(self._build)
         try:
@@ -175,6 +166,7 @@ class Service:
         due = time.monotonic() + self.config.server.body_timeout + 1
         self.retired.append((due, old))
         self.config = config
+        self.config_stamps = {path: stamps.get(path, read_stamp(path)) for path in config.files}
 
     def _build(self) -> tuple[Config, Authenticator, Runtime]:
         config = self.reload_config()

@@ -14,13 +14,12 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Generator
-from pathlib import Path
 from types import FrameType
 
 import uvicorn
 
 from rightseat.config.settings import ServerSettings
-from rightseat.config.stamps import read_stamps
+from rightseat.config.stamps import FileStamps, read_stamps
 from rightseat.errors import ConfigError
 from rightseat.server.service import Service
 from rightseat.server.terminal_progress import show_spinner
@@ -39,17 +38,12 @@ KEEP_ALIVE_SECONDS = 75
 class FileWatcher:
     """Reports changed files once, after they have settled: an editor may be in the middle of writing."""
 
-    def __init__(self, files: tuple[Path, ...]) -> None:
-        self.known = self.seen = read_stamps(files)
+    def __init__(self, stamps: FileStamps) -> None:
+        self.watch(stamps)
 
-    def watch(self, files: tuple[Path, ...]) -> None:
-        """Watch these files. A change since `mark_read` of one that was watched before is still to be reported."""
-        self.seen = read_stamps(files)
-        self.known = {path: self.known.get(path, stamp) for path, stamp in self.seen.items()}
-
-    def mark_read(self) -> None:
-        """Take the files as they are now as known: they are about to be read."""
-        self.known = self.seen = read_stamps(self.known)
+    def watch(self, stamps: FileStamps) -> None:
+        """Watch the files, whose stamps are from before they were read: a change since then is reported too."""
+        self.known = self.seen = dict(stamps)
 
     def poll_changed(self) -> bool:
         now = read_stamps(self.known)
@@ -66,8 +60,8 @@ class UvicornServer(uvicorn.Server):
         self.service = service
         self.grace = settings.grace
         self.on_ready = on_ready
-        self.watcher = FileWatcher(service.watched_files)
-        self.reload_requested = service.is_stale
+        self.watcher = FileWatcher(service.file_stamps)
+        self.reload_requested = False
         self.maintenance: asyncio.Task[None] | None = None
         self.starting: asyncio.Task[None] | None = None
         self.exiting = asyncio.Event()
@@ -138,14 +132,12 @@ class UvicornServer(uvicorn.Server):
         if not self.reload_requested:
             return
         self.reload_requested = False
-        self.watcher.mark_read()
         try:
             await self.service.reload()
         except ConfigError as error:
             log.error("The configuration was not reloaded, the old one stays. %s", error.message)
         else:
-            self.watcher.watch(self.service.watched_files)
-            self.reload_requested |= self.service.is_stale
+            self.watcher.watch(self.service.file_stamps)
             plugins = " Those of plugins are as they are now." if self.service.config.plugins else ""
             log.info("The configuration was reloaded. Tools keep the code they were started with.%s", plugins)
 

@@ -193,22 +193,9 @@ def list_folders(folder: Path) -> list[Path]:
         return []
 
 
-def all_watched_paths(config: Config, catalog: PluginCatalog | None) -> tuple[Path, ...]:
-    """Return every path whose change alters or adds a plugin."""
-    loaded = catalog.loaded.values() if catalog else ()
-    return tuple(dict.fromkeys((*searched_folders(config), *(path for entry in loaded for path in entry.file_stamps))))
-
-
 def is_changed(loaded: LoadedPlugin) -> bool:
     """Tell whether a plugin has changed since it was read."""
     return not are_current(loaded.file_stamps)
-
-
-def has_changed(catalog: PluginCatalog | None) -> bool:
-    """Tell whether a plugin, or a folder that was searched for plugins, has changed since it was read."""
-    if catalog is None:
-        return False
-    return not are_current(catalog.folder_stamps) or any(map(is_changed, catalog.loaded.values()))
 
 
 def _log_problems(plugin: Plugin, more: list[Problem]) -> None:

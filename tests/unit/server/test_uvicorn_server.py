@@ -12,6 +12,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from rightseat.config.stamps import read_stamps
 from rightseat.server.uvicorn_server import FileWatcher
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.unit.server.conftest import RunningServer, ServeConfig, write_script
@@ -239,7 +240,7 @@ async def test_an_idle_server_sleeps(serve: ServeConfig, monkeypatch: pytest.Mon
 def test_a_watch_waits_until_a_file_is_still(tmp_path: Path) -> None:
     file = tmp_path / "a"
     file.write_text("1")
-    watch = FileWatcher((file,))
+    watch = FileWatcher(read_stamps([file]))
     assert not watch.poll_changed()
     file.write_text("12")
     assert not watch.poll_changed()
@@ -253,19 +254,20 @@ def test_a_watch_waits_until_a_file_is_still(tmp_path: Path) -> None:
 
 
 @pytest.mark.demand("plugins.mended_files_come_back")
-def test_a_change_during_a_reload_is_reported_after_it(tmp_path: Path) -> None:
+def test_a_change_while_files_are_read_is_reported_after_it(tmp_path: Path) -> None:
     first, second = tmp_path / "a", tmp_path / "b"
     first.write_text("1")
-    watch = FileWatcher((first,))
+    stamps = read_stamps([first, second])
     first.write_text("12")
-    watch.mark_read()
-    assert not watch.poll_changed(), "what is about to be read is known"
-    first.write_text("123")
-    watch.watch((first, second))
+    watch = FileWatcher(stamps)
+    assert not watch.poll_changed(), "it may still be written to"
     assert watch.poll_changed()
+    stamps = read_stamps([first, second])
     second.write_text("1")
+    watch.watch(stamps)
     assert not watch.poll_changed()
     assert watch.poll_changed()
-    watch.watch(())
+    watch.watch({})
     first.unlink()
+    assert not watch.poll_changed()
     assert not watch.poll_changed()

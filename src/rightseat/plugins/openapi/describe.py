@@ -8,7 +8,8 @@ from typing import Any
 
 from rightseat.plugins.openapi.bodies import ParsedBody
 from rightseat.plugins.openapi.node import Node
-from rightseat.plugins.openapi.schemas import DEFS_PREFIX, Schema
+from rightseat.plugins.openapi.overlap import DEFS_PREFIX
+from rightseat.plugins.openapi.schemas import Schema
 from rightseat.plugins.plugin import OperationResponse, hash_text, make_ascii_word
 
 MAX_DESCRIPTION = 1_000

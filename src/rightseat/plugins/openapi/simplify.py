@@ -9,14 +9,8 @@ from typing import Any
 import msgspec
 
 from rightseat.plugins.openapi.node import Node
-from rightseat.plugins.openapi.schemas import (
-    DEFS_PREFIX,
-    LIST_KEYWORDS,
-    MAP_KEYWORDS,
-    SINGLE_KEYWORDS,
-    Schema,
-    SchemaConverter,
-)
+from rightseat.plugins.openapi.overlap import DEFS_PREFIX
+from rightseat.plugins.openapi.schemas import LIST_KEYWORDS, MAP_KEYWORDS, SINGLE_KEYWORDS, Schema, SchemaConverter
 
 MAX_INLINE_SIZE = 80
 """Largest definition, in keywords, that is inlined; larger ones stay under `$defs`."""

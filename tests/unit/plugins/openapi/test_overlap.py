@@ -11,7 +11,7 @@ from rightseat.types.schema import get_validator
 
 pytestmark = pytest.mark.demand("plugins.overlapping_one_of_is_sent")
 STRING, INTEGER, NUMBER, NULL = ({"type": kind} for kind in ("string", "integer", "number", "null"))
-DEFS = {
+DEFS: dict[str, dict[str, Any]] = {
     "Pet": {"type": "object", "required": ["kind"], "properties": {"kind": STRING}},
     "Cat": {"allOf": [{"$ref": "#/$defs/Pet"}, {"properties": {"kind": {"enum": ["cat"]}}}]},
     "Dog": {"allOf": [{"$ref": "#/$defs/Pet"}, {"properties": {"kind": {"enum": ["dog"]}}}]},
@@ -68,7 +68,7 @@ OVERLAPPING = [
     ({"$ref": "#/$defs/Nothing"}, STRING),
     ({"enum": list(range(100))}, INTEGER),
 ]
-VALUES = [
+VALUES: list[Any] = [
     *(None, True, False, 0, 1, 1.0, 2, 3, 8.5, 9, 9.5, 10, "", "a", "b", "c", "ab", "abcd", "10.0.0.1"),
     *([], ["a"], [1], ["a", 1], [1, 2], {}, {"a": "x"}, {"b": "x"}, {"a": "x", "b": "x"}),
     *({"kind": "a"}, {"kind": "b"}, {"kind": "cat"}, {"kind": "dog"}, {"left": {}}),

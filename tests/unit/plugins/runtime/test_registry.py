@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 
 from rightseat.config.load import load_config
+from rightseat.config.stamps import are_current
 from rightseat.engine.loop import Assistant
 from rightseat.errors import ConfigError
+from rightseat.plugins.catalog import PluginCatalog
 from rightseat.plugins.load import read_plugin
 from rightseat.plugins.plugin import Plugin
 from rightseat.plugins.selection import ToolSelection
 from rightseat.wiring import plugins
 from rightseat.wiring.from_config import build_runtime
-from rightseat.wiring.plugins import all_watched_paths, has_changed, make_policy
+from rightseat.wiring.plugins import make_policy
 from rightseat.wiring.runtime import Runtime
 from tests.unit.plugins.runtime.api_plugins import write_api_plugin
 
@@ -42,6 +44,11 @@ def make_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RuntimeFact
 def list_tools(assistant: Assistant) -> list[str]:
     assert isinstance(assistant.toolset, ToolSelection)
     return list(assistant.toolset.catalog.by_name)
+
+
+def has_changed_files(catalog: PluginCatalog | None) -> bool:
+    assert catalog is not None
+    return not are_current(catalog.file_stamps)
 
 
 ALL_TOOLS = ["books_get_books", "books_get_loans", "hosts_get_hosts"]
@@ -188,7 +195,7 @@ def test_a_credential_that_a_plugin_does_not_use_costs_its_operations_alone(
 
 
 @pytest.mark.demand("plugins.plugins_reloaded_files_change")
-def test_a_reload_reads_only_what_has_changed(make_runtime: RuntimeFactory, tmp_path: Path) -> None:
+def test_a_reload_reads_only_what_has_changed_files(make_runtime: RuntimeFactory, tmp_path: Path) -> None:
     first = make_runtime("", "plugins")
     write_api_plugin(tmp_path / "plugins" / "books", paths={"/shelves": "All shelves."})
     second = make_runtime("", "plugins", before=first)
@@ -202,13 +209,13 @@ def test_a_reload_reads_only_what_has_changed(make_runtime: RuntimeFactory, tmp_
 @pytest.mark.demand("plugins.plugins_reloaded_files_change")
 def test_every_change_can_be_seen(make_runtime: RuntimeFactory, tmp_path: Path) -> None:
     runtime = make_runtime("", "plugins")
-    config = load_config(plugins=[Path("plugins")], env={})
-    seen = all_watched_paths(config, runtime.plugins)
+    assert runtime.plugins is not None
+    seen = runtime.plugins.file_stamps
     hosts = tmp_path / "plugins" / "hosts"
     assert {tmp_path / "plugins", hosts, hosts / "plugin.json", hosts / "openapi.yaml", hosts / "lib"} <= {*seen}
-    assert not has_changed(runtime.plugins)
+    assert not has_changed_files(runtime.plugins)
     os.utime(hosts / "openapi.yaml", ns=(1, 1))
-    assert has_changed(runtime.plugins)
+    assert has_changed_files(runtime.plugins)
 
 
 @pytest.mark.demand("plugins.mended_files_come_back")
@@ -224,7 +231,7 @@ def test_what_should_be_there_is_watched_also_while_it_cannot_be_read(
     watched = {*runtime.plugins.loaded["hosts"].file_stamps}
     assert {hosts / "plugin.json", hosts / "openapi.yaml", hosts / "lib" / "parts", hosts / "flows"} <= watched
     (hosts / "lib" / "parts" / "new.py").write_text("", "utf-8")
-    assert has_changed(runtime.plugins), "a file in a folder that had none"
+    assert has_changed_files(runtime.plugins), "a file in a folder that had none"
 
 
 @pytest.mark.demand("plugins.mended_files_come_back")
@@ -232,7 +239,7 @@ def test_a_change_of_rights_is_a_change(make_runtime: RuntimeFactory, tmp_path: 
     """As root no file is unreadable, so that only the stamp can be seen here."""
     runtime = make_runtime("", "plugins")
     (tmp_path / "plugins" / "hosts" / "plugin.json").chmod(0o640)
-    assert has_changed(runtime.plugins)
+    assert has_changed_files(runtime.plugins)
 
 
 @pytest.mark.demand("plugins.mended_files_come_back")
@@ -249,11 +256,11 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(
 
     monkeypatch.setattr(plugins, "read_plugin", read_then_write)
     first = make_runtime("", "plugins")
-    assert has_changed(first.plugins)
+    assert has_changed_files(first.plugins)
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     second = make_runtime("", "plugins", before=first)
-    assert not has_changed(second.plugins)
+    assert not has_changed_files(second.plugins)
 
 
 @pytest.mark.demand("plugins.mended_files_come_back")
@@ -264,7 +271,7 @@ def test_a_folder_that_fills_while_plugins_are_searched_is_searched_again(
     slow.mkdir()
     runtime = make_runtime("", "plugins")
     write_api_plugin(slow)
-    assert has_changed(runtime.plugins)
+    assert has_changed_files(runtime.plugins)
     assert "slow_get_hosts" in list_tools(make_runtime("", "plugins", before=runtime).assistants["default"])
 
 
