@@ -1,10 +1,12 @@
 """Files of a plugin that change under a running server: what waits, what goes on, and what comes back by itself."""
 
+import itertools
 import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.kit.client import RawHttpClient
 from tests.unit.plugins.runtime.live_plugin import (
     CANCEL,
     DOCUMENT,
@@ -31,6 +33,18 @@ async def edit_bystanders(shop: LivePlugin) -> None:
     await shop.wait_reload()
     shop.write(flows__cancel=f"# A remark.\n{CANCEL}")
     await shop.wait_reload()
+
+
+async def ask_openai(shop: LivePlugin, *texts: str) -> str:
+    """Post the conversation, in which person and flow take turns; returns the answer or the error as text."""
+    roles = itertools.cycle(("user", "assistant"))
+    messages = [{"role": role, "content": text} for role, text in zip(roles, texts, strict=False)]
+    async with RawHttpClient(shop.server.url) as client:
+        await client.post_json("/v1/chat/completions", {"model": "shop.cancel", "messages": messages})
+        await client.read_head()
+        body = await client.read_json()
+    answer: str = body["error"]["message"] if "error" in body else body["choices"][0]["message"]["content"]
+    return answer
 
 
 @pytest.mark.demand("flows.waiting_flow_depends_on_its_own")
@@ -80,6 +94,8 @@ async def test_a_removed_plugin_performs_nothing_and_says_so(tmp_path: Path, dir
         await flow.send_message("p-001")
         await call.send_message("cancel p-001")
         await delegated.send_message("flow p-001")
+        texts = ["p-001", await ask_openai(shop, "p-001")]
+        assert "DELETE /orders/p-001" in texts[-1]
         before = list(shop.api.requests)
         shutil.rmtree(shop.folder)
         await shop.wait_reload()
@@ -87,6 +103,7 @@ async def test_a_removed_plugin_performs_nothing_and_says_so(tmp_path: Path, dir
         for client in (call, delegated):
             assert (await client.answer_question(True)).error == "already_answered"
             assert client.failure == "The assistant has changed since it asked. Please ask again."
+        await ask_openai(shop, *texts, "yes")
         assert shop.api.requests == before
         assert (f"{shop.folder} is gone" in shop.server.stderr) == direct
 
