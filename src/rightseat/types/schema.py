@@ -60,7 +60,8 @@ def describe_error(error: jsonschema_rs.ValidationError, level: int = 0) -> str:
     # A property with fixed values tells which branch is meant.
     meant = [branch for branch in of_type if not has_error(branch, depth + 1, kinds.Constant, kinds.Enum)] or of_type
     if len(meant) == 1:
-        return "; ".join(describe_error(inner, level + 1) for inner in meant[0][:MAX_PROBLEMS])
+        inner_errors = meant[0][:MAX_PROBLEMS]
+        return "; ".join(describe_error(inner, level + 1) for inner in inner_errors)[: 3 * MAX_MESSAGE_CHARS]
     reasons = [describe_error(branch[0], level + 1) for branch in (meant or branches)[:MAX_PROBLEMS]]
     same_place = [reason.removeprefix(f"{place}: ") for reason in reasons]
     return f"{place}: {', and '.join(dict.fromkeys(same_place))}"[: 2 * MAX_MESSAGE_CHARS]

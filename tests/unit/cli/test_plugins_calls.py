@@ -16,7 +16,6 @@ from tests.unit.plugins.folders import MANIFEST, make_api_document, write_plugin
 from tests.unit.plugins.runtime.api_plugins import serve_json_api
 from tests.unit.plugins.runtime.live_plugin import PluginClient
 
-pytestmark = pytest.mark.demand("plugins.check_finds_what_a_call_fails_on")
 EXCHANGE = {"type": "oidc", "access_token_url": "https://sso.example.com/token", "args": {"access-token": ""}}
 NEW_EXCHANGE = {"type": "oidc", "token_url": "https://sso.example.com/token", "grant": "token_exchange"}
 MISSING = "The user's own token is exchanged, and no setting says which header of the request brings it."
@@ -41,6 +40,7 @@ def write_flow(tmp_path: Path, endpoint: str, *operations: str) -> Path:
     return write_plugin(tmp_path, document, MANIFEST, files={"flows/f.yaml": json.dumps(flow, indent=1)})
 
 
+@pytest.mark.demand("plugins.check_finds_what_a_call_fails_on")
 @pytest.mark.parametrize(
     ("endpoint", "operations", "hint"),
     [
@@ -62,6 +62,7 @@ def test_an_operation_is_named_with_another_method(
     assert hint in output
 
 
+@pytest.mark.demand("plugins.check_finds_what_a_call_fails_on")
 @pytest.mark.parametrize("auth", [EXCHANGE, {"oidc": {**EXCHANGE}}, [{"type": "header"}, EXCHANGE], NEW_EXCHANGE])
 def test_an_exchange_of_the_users_token_needs_a_header(tmp_path: Path, auth: Any) -> None:
     if isinstance(auth, dict) and "oidc" in auth:
@@ -73,6 +74,7 @@ def test_an_exchange_of_the_users_token_needs_a_header(tmp_path: Path, auth: Any
     assert "plugin.json:" in output
 
 
+@pytest.mark.demand("plugins.check_finds_what_a_call_fails_on")
 @pytest.mark.parametrize(
     "auth",
     [
@@ -86,6 +88,7 @@ def test_an_auth_that_brings_its_own_credential_needs_none(tmp_path: Path, auth:
     assert MISSING not in check(write_plugin(tmp_path, make_api_document(), {**MANIFEST, "auth": auth}))[1]
 
 
+@pytest.mark.demand("plugins.check_finds_what_a_call_fails_on")
 @pytest.mark.parametrize(
     ("setting", "is_missing"),
     [
@@ -102,6 +105,7 @@ def test_the_settings_of_the_configuration_count(tmp_path: Path, setting: str, i
     assert (MISSING in check(folder, "--config", tmp_path / "rightseat.toml")[1]) == is_missing
 
 
+@pytest.mark.demand("plugins.check_finds_what_a_call_fails_on")
 @pytest.mark.io
 async def test_the_first_call_fails_with_the_same_line_and_the_log_has_said_it_before(
     tmp_path: Path, caplog: pytest.LogCaptureFixture

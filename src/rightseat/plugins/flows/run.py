@@ -244,6 +244,9 @@ class FlowRun:
             except FlowChanged:
                 # Some of the sub-flow's steps may have had their effect.
                 await self.forget_question(step, begun=True)
+                yield StepEnd(step.name)
+                yield Pause(self.progress.asks, self.progress.as_dict)
+                return
             if model.usage is not None:
                 self.progress = replace(self.progress, usage=model.usage + (self.progress.usage or Usage()))
             if isinstance(result, Pause):
@@ -306,15 +309,15 @@ class FlowRun:
         return "" if tool is None else fingerprint_tools([tool])
 
     async def forget_question(self, step: Step, *, begun: bool) -> None:
-        """Reset the step, whose tool or sub-flow is no longer the one that was asked about. A given answer is
+        """Reset the step, whose tool or sub-flow is no longer the one that was asked about. The answer of this turn is
         refused. With `begun` the person decides whether the step runs again."""
-        was_answered, language = not self.progress.asks, self.turn.get_language()
+        language = self.turn.get_language()
         self.progress = self.progress.reset_step()
         if begun:
             await self.ask("again", step, make_rerun_question(self.flow, step, language))
         else:
             await self.save()
-        if was_answered:
+        if self.turn.answers:
             raise ContinuationGone(get_sentence("called_tool_changed", language, step=repr(step.name)))
 
     async def stream_attempts(self, step: Step, model: UsageTrackingModel) -> AsyncIterator[Event | StepOutcome]:

@@ -9,7 +9,6 @@ import pytest
 from rightseat.plugins.openapi.overlap import MAX_COMPARISONS, OverlapFinder
 from rightseat.types.schema import get_validator
 
-pytestmark = pytest.mark.demand("plugins.overlapping_one_of_is_sent")
 STRING, INTEGER, NUMBER, NULL = ({"type": kind} for kind in ("string", "integer", "number", "null"))
 DEFS: dict[str, dict[str, Any]] = {
     "Pet": {"type": "object", "required": ["kind"], "properties": {"kind": STRING}},
@@ -75,18 +74,21 @@ VALUES: list[Any] = [
 ]
 
 
+@pytest.mark.demand("plugins.overlapping_one_of_is_sent")
 @pytest.mark.parametrize(("left", "right"), DISJOINT)
 def test_no_value_is_shared(left: Any, right: Any) -> None:
     assert not OverlapFinder(DEFS).has_overlap([left, right])
     assert not OverlapFinder(DEFS).has_overlap([right, left])
 
 
+@pytest.mark.demand("plugins.overlapping_one_of_is_sent")
 @pytest.mark.parametrize(("left", "right"), OVERLAPPING)
 def test_a_value_may_be_shared(left: Any, right: Any) -> None:
     assert OverlapFinder(DEFS).has_overlap([left, right])
     assert OverlapFinder(DEFS).has_overlap([right, left])
 
 
+@pytest.mark.demand("plugins.overlapping_one_of_is_sent")
 def test_what_is_called_disjoint_shares_none_of_many_values() -> None:
     finder, schemas = OverlapFinder(DEFS), [schema for pair in (*DISJOINT, *OVERLAPPING) for schema in pair]
     usable = [schema for schema in schemas if isinstance(schema, dict) and "Nothing" not in str(schema)]
@@ -97,6 +99,7 @@ def test_what_is_called_disjoint_shares_none_of_many_values() -> None:
             assert [value for value in VALUES if both.find_problem(value) is None] == [], (left, right)
 
 
+@pytest.mark.demand("plugins.overlapping_one_of_is_sent")
 def test_comparisons_are_bounded() -> None:
     finder = OverlapFinder({})
     started = time.process_time()

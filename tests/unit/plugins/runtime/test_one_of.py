@@ -14,7 +14,7 @@ from tests.kit.app_server import serve_runtime
 from tests.unit.plugins.runtime.api_plugins import serve_json_api
 from tests.unit.plugins.runtime.live_plugin import PluginClient
 
-pytestmark = [pytest.mark.io, pytest.mark.demand("plugins.overlapping_one_of_is_sent")]
+pytestmark = pytest.mark.io
 STRING, INTEGER = {"type": "string"}, {"type": "integer"}
 BY_ID = {"type": "object", "properties": {"id": INTEGER}}
 BY_NAME = {"type": "object", "properties": {"name": STRING}}
@@ -75,6 +75,7 @@ def check_plugin(folder: Path) -> str:
     return CliRunner().invoke(app, ["plugins", "check", str(folder)]).output
 
 
+@pytest.mark.demand("plugins.overlapping_one_of_is_sent")
 @pytest.mark.parametrize(
     ("schema", "target"),
     [
@@ -98,6 +99,7 @@ async def test_a_value_that_fits_two_branches_is_sent(tmp_path: Path, schema: An
     assert "openapi.yaml:" in output
 
 
+@pytest.mark.demand("plugins.overlapping_one_of_is_sent")
 @pytest.mark.parametrize(
     ("schema", "target"),
     [
@@ -113,6 +115,7 @@ async def test_branches_that_differ_stay_as_they_are(tmp_path: Path, schema: Any
     assert "no problems" in check_plugin(tmp_path / "plugins" / "p")
 
 
+@pytest.mark.demand("plugins.overlapping_one_of_is_sent")
 @pytest.mark.parametrize(
     ("schema", "values", "why"),
     [
@@ -134,6 +137,7 @@ async def test_a_failure_names_the_argument_and_the_reason(tmp_path: Path, schem
     assert why in json.loads(result)["error"]["message"]
 
 
+@pytest.mark.demand("plugins.overlapping_one_of_is_sent")
 async def test_a_failure_of_the_models_arguments_names_them_too(tmp_path: Path) -> None:
     async with serve_json_api() as api:
         folder = write_plugin(tmp_path, api.url, INTEGER, {})
