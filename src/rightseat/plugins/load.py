@@ -116,7 +116,7 @@ def _read_folder(folder: Path, strict: bool) -> Plugin:
     if not ID_PATTERN.fullmatch(name):
         what = f"{name!r} is not in lower-case letters, digits, _ and -."
         problems.append(make_folder_problem("", what, "Rename it.", "style"))
-    files = tuple(dict.fromkeys((*list_own_files(folder), *(folder / file for file in api_document.files))))
+    files = tuple(dict.fromkeys((*list_plugin_files(folder), *(folder / file for file in api_document.files))))
     if manifest.broken:
         # Credentials are unknown without the manifest, so nothing of the plugin is usable.
         return replace(make_broken_plugin(folder, *problems), files=files)
@@ -162,7 +162,7 @@ def find_flow_files(folder: Path) -> tuple[tuple[Path, ...], tuple[Problem, ...]
     return tuple(one for one in inner if one.is_file())[:MAX_FLOWS], ()
 
 
-def list_own_files(folder: Path) -> tuple[Path, ...]:
+def list_plugin_files(folder: Path) -> tuple[Path, ...]:
     """Return the files that a plugin in the folder has or should have, found by their names alone: one that cannot
     be read now may be mended."""
     api_files = [folder / name for name in API_FILES if os.path.lexists(folder / name)]
@@ -171,7 +171,7 @@ def list_own_files(folder: Path) -> tuple[Path, ...]:
     return (folder / MANIFEST_FILE, *api_files, *scripts, *flows)
 
 
-def list_own_folders(folder: Path) -> tuple[Path, ...]:
+def list_plugin_folders(folder: Path) -> tuple[Path, ...]:
     """Return the folders whose time changes when the plugin gets a new file."""
     return (folder, folder / FLOWS, folder / LIB, *(path for path in find_lib_paths(folder) if path.suffix != ".py"))
 

@@ -25,8 +25,8 @@ from rightseat.plugins.load import (
     FLOWS,
     find_plugin_folders,
     is_plugin_folder,
-    list_own_files,
-    list_own_folders,
+    list_plugin_files,
+    list_plugin_folders,
     read_plugin,
     reject_outside_link,
 )
@@ -133,7 +133,7 @@ def _load_plugin(
 
 def _read_plugin(folder: Path) -> tuple[Plugin, FileStamps]:
     """Read a plugin and the stamps of its files, from before: a file that changes meanwhile is read again."""
-    before = read_stamps((*list_own_folders(folder), *list_own_files(folder)))
+    before = read_stamps((*list_plugin_folders(folder), *list_plugin_files(folder)))
     plugin = read_plugin(folder)
     # Other files are named in the API document, and known only now.
     others = [path for file in plugin.files for path in (file.parent, file) if path not in before]

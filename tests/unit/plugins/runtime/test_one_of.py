@@ -141,6 +141,11 @@ async def test_a_failure_names_the_argument_and_the_reason(tmp_path: Path, schem
 async def test_a_failure_of_the_models_arguments_names_them_too(tmp_path: Path) -> None:
     async with serve_json_api() as api:
         folder = write_plugin(tmp_path, api.url, INTEGER, {})
+        document = json.loads((folder / "openapi.yaml").read_text("utf-8"))
+        body = document["paths"]["/targets"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        # A person would be asked for a required one.
+        del body["required"]
+        (folder / "openapi.yaml").write_text(json.dumps(document), "utf-8")
         flow = (folder / "flows" / "aim.yaml").read_text("utf-8")
         (folder / "flows" / "aim.yaml").write_text(flow.replace(', "values": {}', ""), "utf-8")
         turns = {"turns": [{"when": {}, "say": '{"target": "many"}'}]}
