@@ -19,14 +19,9 @@ async def take_continuation(
     """Take the assistant's continuation that the turn's answers or client `results` are for; others stay stored."""
     answered_ids = {*results, *(answer.interrupt for answer in turn.answers)}
     for token in {token for token in map(parse_resume_token, answered_ids) if token}:
-        continuation = await store.take_continuation(turn.owner, token)
-        if continuation is None:
-            continue
-        client_calls = {id for id, call in continuation.calls.items() if call.client and call.result is None}
-        open_questions = {question.interrupt.id for call in continuation.calls.values() for question in call.open}
-        if continuation.assistant == assistant and answered_ids & (client_calls | open_questions):
+        continuation = await store.take_continuation(turn.owner, token, assistant, answered_ids)
+        if continuation is not None:
             return continuation
-        await store.save_continuation(continuation)
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
@@ -23,8 +23,10 @@ from rightseat.types.threads import (
     EntryRow,
     NumberedEntry,
     Retention,
+    RunEnded,
     Thread,
     ThreadEntry,
+    is_retryable,
     is_run_end,
     merge_rows,
 )
@@ -50,6 +52,8 @@ class ThreadLog:
     run: str = ""
     run_count: int = 0
     rows: list[LogRow] = field(default_factory=list)
+    runs: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Numbers of runs by their id and digest."""
 
     @property
     def thread(self) -> Thread:
@@ -61,6 +65,12 @@ class ThreadLog:
         self.rows.append(LogRow(self.run_count, size, row))
         self.last = row.last
         self.size += size
+
+    def find_ended_run(self, run: str, digest: str) -> RunEnded | None:
+        """Return where a run with this id and digest is; None if there is none, or it did nothing."""
+        number = self.runs.get((run, digest))
+        rows = [log_row.row for log_row in self.rows if log_row.run == number]
+        return None if is_retryable([row.entry for row in rows]) else RunEnded(rows[0].first - 1, rows[-1].last)
 
 
 class ExpiringItem(NamedTuple, Generic[V]):
@@ -126,8 +136,14 @@ class MemoryStore:
     async def save_continuation(self, continuation: Continuation) -> None:
         self.continuations.put(continuation.owner, continuation.ticket, continuation)
 
-    async def take_continuation(self, owner: Owner, resume_token: str) -> Continuation | None:
-        return self.continuations.pop(owner, resume_token)
+    async def take_continuation(
+        self, owner: Owner, resume_token: str, assistant: str, answered_ids: Collection[str]
+    ) -> Continuation | None:
+        continuation = self.continuations.get(owner, resume_token)
+        if continuation is None or not continuation.is_answered_by(assistant, answered_ids):
+            return None
+        self.continuations.drop((owner.name, resume_token))
+        return continuation
 
     async def save_pending_question(self, owner: Owner, conversation: str, question: PendingQuestion) -> None:
         self.pending_questions.put(owner, conversation, question)
@@ -160,7 +176,9 @@ class MemoryStore:
     def has_thread(self, owner: Owner, thread: str) -> bool:
         return (owner.name, thread) in self.logs
 
-    async def begin_run(self, owner: Owner, thread: str, run: str, *, assistant: str, name: str) -> int:
+    async def begin_run(
+        self, owner: Owner, thread: str, run: str, *, assistant: str, name: str, digest: str = ""
+    ) -> int:
         now = self.clock()
         key = (owner.name, thread)
         log = self.logs.get(key)
@@ -169,8 +187,12 @@ class MemoryStore:
             log = self.logs[key] = ThreadLog(new_thread, now)
         elif log.run:
             raise Conflict(THREAD_BUSY)
+        elif digest and (ended := log.find_ended_run(run, digest)):
+            raise ended
         log.run, log.updated = run, now
         log.run_count += 1
+        if digest:
+            log.runs[run, digest] = log.run_count
         self.logs.move_to_end(key)
         self.drop_oldest_runs(log)
         self.evict_threads(owner)
@@ -249,6 +271,7 @@ class MemoryStore:
         while log.size > self.retention.thread_bytes and log.rows and log.rows[0].run < log.run_count - 1:
             oldest = log.rows[0].run
             log.rows = [row for row in log.rows if row.run != oldest]
+            log.runs = {key: number for key, number in log.runs.items() if number != oldest}
             log.size = sum(row.size for row in log.rows)
 
     def evict_threads(self, owner: Owner) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -101,6 +101,14 @@ class Continuation(Struct, frozen=True, kw_only=True):
     digest: str
     expires: float
 
+    def is_answered_by(self, assistant: str, answered_ids: Collection[str]) -> bool:
+        """Whether one of these ids answers an open question or waiting client call of this assistant."""
+        return self.assistant == assistant and any(
+            (call.client and call.result is None and id in answered_ids)
+            or any(question.interrupt.id in answered_ids for question in call.open)
+            for id, call in self.calls.items()
+        )
+
 
 class PendingQuestion(Struct, frozen=True):
     """Question or client call that a conversation without ids waits for."""
@@ -122,8 +130,11 @@ class Store(Protocol):
 
     async def save_continuation(self, continuation: Continuation) -> None: ...
 
-    async def take_continuation(self, owner: Owner, resume_token: str) -> Continuation | None:
-        """Remove and return the continuation; a second caller gets None."""
+    async def take_continuation(
+        self, owner: Owner, resume_token: str, assistant: str, answered_ids: Collection[str]
+    ) -> Continuation | None:
+        """Remove and return the continuation if `Continuation.is_answered_by` holds, as one atomic operation:
+        a second caller gets None, and one whose answer is for something else changes nothing."""
         ...
 
     async def save_pending_question(self, owner: Owner, conversation: str, question: PendingQuestion) -> None: ...

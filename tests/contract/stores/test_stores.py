@@ -71,15 +71,20 @@ def make_continuation(ticket: str = TICKET, owner: Owner = ME, **more: Any) -> C
     return Continuation(ticket=ticket, owner=owner, **(fields | more))
 
 
+async def take(store: Store, owner: Owner, ticket: str, *answered: str, assistant: str = "default") -> Any:
+    """What an answer to the open question gets, or to `answered`."""
+    return await store.take_continuation(owner, ticket, assistant, answered or ("ask_1",))
+
+
 @pytest.mark.demand("engine.memory_store_passes_store")
 async def test_what_is_saved_is_taken_whole_and_once(store: Store) -> None:
     await store.save_continuation(make_continuation())
-    assert await store.take_continuation(ME, TICKET) == make_continuation()
-    assert await store.take_continuation(ME, TICKET) is None
+    assert await take(store, ME, TICKET) == make_continuation()
+    assert await take(store, ME, TICKET) is None
 
 
 async def test_nothing_is_nothing(store: Store) -> None:
-    assert await store.take_continuation(ME, TICKET) is None
+    assert await take(store, ME, TICKET) is None
     assert await store.take_pending_question(ME, "k") is None
     assert await store.get_results(ME, ["c1"]) == {}
     assert await store.get_results(ME, []) == {}
@@ -88,30 +93,49 @@ async def test_nothing_is_nothing(store: Store) -> None:
 @pytest.mark.demand("engine.memory_store_passes_store")
 async def test_of_many_takers_one_gets_it(store: Store) -> None:
     await store.save_continuation(make_continuation())
-    taken = await asyncio.gather(*(store.take_continuation(ME, TICKET) for _ in range(20)))
+    taken = await asyncio.gather(*(take(store, ME, TICKET) for _ in range(20)))
     assert len([one for one in taken if one is not None]) == 1
+
+
+@pytest.mark.demand("crashes.take_with_its_condition")
+async def test_an_answer_for_something_else_takes_nothing_and_hides_nothing(store: Store) -> None:
+    for _ in range(10):
+        await store.save_continuation(make_continuation())
+        others = [take(store, ME, TICKET, "ask_2", "c1", "c2") for _ in range(5)]
+        others += [take(store, ME, TICKET, assistant="other") for _ in range(5)]
+        results = await asyncio.gather(*others[:5], take(store, ME, TICKET), *others[5:], take(store, ME, TICKET))
+        assert [result for result in results if result is not None] == [make_continuation()]
+        assert results[5] is not None, "the first that answers its question gets it"
+
+
+@pytest.mark.demand("crashes.take_with_its_condition")
+async def test_a_result_takes_what_waits_for_it_and_not_what_has_one(store: Store) -> None:
+    calls = {"c1": CallState(client=True), "c2": CallState(client=True, result="r")}
+    await store.save_continuation(make_continuation(calls=calls))
+    assert await take(store, ME, TICKET, "c2") is None
+    assert await take(store, ME, TICKET, "c2", "c1") == make_continuation(calls=calls)
 
 
 async def test_saved_again_it_can_be_taken_again_and_is_the_newer(store: Store) -> None:
     await store.save_continuation(make_continuation(rounds=1))
     await store.save_continuation(make_continuation(rounds=2))
-    taken = await store.take_continuation(ME, TICKET)
+    taken = await take(store, ME, TICKET)
     assert taken is not None
     assert taken.rounds == 2
     await store.save_continuation(taken)
-    assert await store.take_continuation(ME, TICKET) == taken
+    assert await take(store, ME, TICKET) == taken
 
 
 async def test_another_owner_gets_nothing_and_breaks_nothing(store: Store) -> None:
     await store.save_continuation(make_continuation())
     await store.save_pending_question(ME, "k", PendingQuestion("ask_1", "ask", "?"))
     await store.save_results(ME, {"c1": "mine"})
-    assert await store.take_continuation(YOU, TICKET) is None
+    assert await take(store, YOU, TICKET) is None
     assert await store.take_pending_question(YOU, "k") is None
     assert await store.get_results(YOU, ["c1"]) == {}
     await store.save_pending_question(YOU, "k", PendingQuestion("ask_2", "ask", "?"))
     await store.save_results(YOU, {"c1": "yours"})
-    assert await store.take_continuation(ME, TICKET) == make_continuation()
+    assert await take(store, ME, TICKET) == make_continuation()
     assert await store.take_pending_question(ME, "k") == PendingQuestion("ask_1", "ask", "?")
     assert await store.get_results(ME, ["c1"]) == {"c1": "mine"}
 
@@ -130,7 +154,7 @@ async def test_all_of_it_expires(setup: StoreSetup, passed: float, there: bool) 
     await store.save_results(ME, {"c1": "r"})
     setup.now += passed
     assert (await store.get_results(ME, ["c1"]) == {"c1": "r"}) is there
-    assert (await store.take_continuation(ME, TICKET) is not None) is there
+    assert (await take(store, ME, TICKET) is not None) is there
     assert (await store.take_pending_question(ME, "k") is not None) is there
 
 
@@ -139,7 +163,7 @@ async def test_saving_again_starts_the_time_anew(setup: StoreSetup) -> None:
     setup.now += LIFETIME - 1
     await setup.store.save_continuation(make_continuation())
     setup.now += LIFETIME - 1
-    assert await setup.store.take_continuation(ME, TICKET) is not None
+    assert await take(setup.store, ME, TICKET) is not None
 
 
 @pytest.mark.demand("engine.memory_store_passes_store")
@@ -157,7 +181,7 @@ async def test_continuations_are_bounded_too(store: Store) -> None:
     tickets = [f"{number:024x}" for number in range(50)]
     for ticket in tickets:
         await store.save_continuation(make_continuation(ticket, digest="x" * 500))
-    kept = [await store.take_continuation(ME, ticket) is not None for ticket in tickets]
+    kept = [await take(store, ME, ticket) is not None for ticket in tickets]
     assert kept[-1]
     assert not kept[0]
     assert kept == sorted(kept)
@@ -167,10 +191,10 @@ async def test_continuations_are_bounded_too(store: Store) -> None:
 async def test_what_was_taken_leaves_its_room(store: Store) -> None:
     for number in range(100):
         await store.save_continuation(make_continuation(f"{number:024x}", digest="x" * 2000))
-        assert await store.take_continuation(ME, f"{number:024x}") is not None
+        assert await take(store, ME, f"{number:024x}") is not None
     await store.save_continuation(make_continuation("f" * 24, digest="x" * 2000))
     await store.save_continuation(make_continuation("e" * 24, digest="x" * 2000))
-    assert await store.take_continuation(ME, "f" * 24) is not None
+    assert await take(store, ME, "f" * 24) is not None
 
 
 async def test_a_conversation_waits_on_one_question_and_is_released_once(store: Store) -> None:

@@ -138,6 +138,21 @@ MIGRATIONS = (
         WHERE NOT EXISTS (SELECT 1 FROM leases WHERE leases.owner = threads.owner AND leases.thread = id);
     PRAGMA user_version = 1;
     """,
+    """
+    ALTER TABLE leases ADD COLUMN reserved INTEGER NOT NULL DEFAULT 0;
+    UPDATE leases SET reserved = 1048576 + COALESCE(
+        (SELECT last FROM threads WHERE threads.owner = leases.owner AND threads.id = leases.thread), 0
+    );
+    CREATE TABLE runs (
+        owner TEXT NOT NULL,
+        thread TEXT NOT NULL,
+        id TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        digest TEXT NOT NULL,
+        PRIMARY KEY (owner, thread, id)
+    );
+    PRAGMA user_version = 2;
+    """,
 )
 
 

@@ -1,4 +1,4 @@
-"""SQLiteStore: one file, one writer thread. Deltas are flushed twice a second, most other entries at once."""
+"""SQLiteStore: one file, one writer thread. Deltas are flushed twice a second, other entries at once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -18,17 +18,9 @@ import msgspec
 from rightseat.errors import StoreFailed
 from rightseat.stores.sqlite.database import FolderLock, WriterThread, open_database
 from rightseat.stores.sqlite.threads import PendingEntry, ThreadTable
-from rightseat.types.events import (
-    CallArgs,
-    ReasoningDelta,
-    ReasoningStart,
-    RunStarted,
-    SubRunEvent,
-    TextDelta,
-    TextStart,
-)
+from rightseat.types.events import CallArgs, ReasoningDelta, SubRunEvent, TextDelta
 from rightseat.types.stores import CONTINUATION_SECONDS, Continuation, PendingQuestion, collect_ids_and_tokens
-from rightseat.types.threads import NumberedEntry, Retention, Thread, ThreadEntry
+from rightseat.types.threads import NumberedEntry, Retention, RunEnded, Thread, ThreadEntry
 from rightseat.types.turn import Owner
 
 log = logging.getLogger(__name__)
@@ -38,8 +30,8 @@ DATABASE_FILE = "rightseat.db"
 FLUSH_SECONDS = 0.5
 # Entries that wait while the disk fails; further ones are not kept.
 MAX_UNWRITTEN = 20_000
-# Events that wait for the next flush instead of causing one.
-_BUFFERED_EVENTS = (TextDelta, ReasoningDelta, CallArgs, TextStart, ReasoningStart, RunStarted, SubRunEvent)
+# Events that wait for the next flush instead of causing one, and are shown before it: a crash may lose them.
+_BUFFERED_EVENTS = (TextDelta, ReasoningDelta, CallArgs, SubRunEvent)
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _continuation_decoder = msgspec.json.Decoder(Continuation)
 _question_decoder = msgspec.json.Decoder(PendingQuestion)
@@ -138,6 +130,8 @@ class SQLiteStore:
         """Entries not yet submitted to the writer thread."""
         self.flush_timer: asyncio.TimerHandle | None = None
         self.flush_handle: asyncio.Handle | None = None
+        self.flushed: asyncio.Future[None] | None = None
+        """Done when the next flush is."""
 
     def recount(self) -> None:
         self.records.recount()
@@ -156,11 +150,16 @@ class SQLiteStore:
         self.flush_timer = self.flush_handle = None
         if self.unwritten:
             written, self.unwritten = self.unwritten, []
+            flushed, self.flushed = self.flushed, None
             done = self.writer.submit(lambda: self.thread_table.write_entries(written))
-            done.add_done_callback(partial(self.on_flushed, written))
+            done.add_done_callback(partial(self.on_flushed, written, flushed))
 
-    def on_flushed(self, written: list[PendingEntry], done: asyncio.Future[None]) -> None:
-        """Keep entries that could not be written for the next flush."""
+    def on_flushed(
+        self, written: list[PendingEntry], flushed: asyncio.Future[None] | None, done: asyncio.Future[None]
+    ) -> None:
+        """Keep entries that could not be written for the next flush; their readers wait no longer."""
+        if flushed is not None and not flushed.done():
+            flushed.set_result(None)
         error = None if done.cancelled() else done.exception()
         if isinstance(error, StoreFailed):
             self.unwritten = [*written, *self.unwritten][:MAX_UNWRITTEN]
@@ -174,9 +173,18 @@ class SQLiteStore:
         owner, ticket, body = continuation.owner, continuation.ticket, _encode(continuation)
         await self.run(lambda: self.records.put("continuation", owner, ticket, body))
 
-    async def take_continuation(self, owner: Owner, resume_token: str) -> Continuation | None:
-        body = await self.run(lambda: self.records.pop("continuation", owner, resume_token))
-        return decode_record(body, _continuation_decoder)
+    async def take_continuation(
+        self, owner: Owner, resume_token: str, assistant: str, answered_ids: Collection[str]
+    ) -> Continuation | None:
+        def take() -> Continuation | None:
+            body = self.records.get("continuation", owner, resume_token)
+            continuation = decode_record(body, _continuation_decoder)
+            if continuation is None or not continuation.is_answered_by(assistant, answered_ids):
+                return None
+            self.records.drop("continuation", owner, resume_token)
+            return continuation
+
+        return await self.run(take)
 
     async def save_pending_question(self, owner: Owner, conversation: str, question: PendingQuestion) -> None:
         body = _encode(question)
@@ -222,24 +230,36 @@ class SQLiteStore:
     def has_thread(self, owner: Owner, thread: str) -> bool:
         return (owner.name, thread) in self.thread_table.keys
 
-    async def begin_run(self, owner: Owner, thread: str, run: str, *, assistant: str, name: str) -> int:
+    async def begin_run(
+        self, owner: Owner, thread: str, run: str, *, assistant: str, name: str, digest: str = ""
+    ) -> int:
         key = (owner.name, thread)
         try:
-            return await self.run(lambda: self.thread_table.begin_run(key, run, assistant, name))
+            begun = await self.run(lambda: self.thread_table.begin_run(key, run, assistant, name, digest))
         except asyncio.CancelledError:
             # The caller is gone and would never release the lease.
             self.writer.submit(lambda: self.thread_table.release_lease(key, run)).add_done_callback(ignore_outcome)
             raise
+        if isinstance(begun, RunEnded):
+            raise begun
+        return begun
 
-    def append_entries(self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry]) -> None:
+    def append_entries(
+        self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry]
+    ) -> asyncio.Future[None] | None:
         key = (owner.name, thread)
         self.unwritten += [(key, number, entry) for number, entry in enumerate(entries, first)]
         if isinstance(entries[-1], _BUFFERED_EVENTS):
             if self.flush_timer is None:
                 self.flush_timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
-        elif self.flush_handle is None:
+            return None
+        loop = asyncio.get_running_loop()
+        if self.flush_handle is None:
             # Entries appended in the same step of the event loop join the flush.
-            self.flush_handle = asyncio.get_running_loop().call_soon(self.flush)
+            self.flush_handle = loop.call_soon(self.flush)
+        if self.flushed is None:
+            self.flushed = loop.create_future()
+        return self.flushed
 
     async def read_entries(
         self, owner: Owner, thread: str, after: int = 0, until: int | None = None

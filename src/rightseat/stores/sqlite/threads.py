@@ -15,14 +15,17 @@ from rightseat.errors import Conflict
 from rightseat.types.events import OpenMessageTracker, RunStarted
 from rightseat.types.threads import (
     PAGE_BYTES,
+    RUN_NUMBERS,
     RUN_RESTARTED,
     THREAD_BUSY,
     EntryRow,
     NumberedEntry,
     Retention,
+    RunEnded,
     Thread,
     ThreadEntry,
     UserInput,
+    is_retryable,
     is_run_end,
     merge_rows,
 )
@@ -53,25 +56,45 @@ class ThreadTable:
         self.owners = Counter(owner for owner, _ in self.keys)
         (self.total_bytes,) = self.database.execute("SELECT COALESCE(SUM(size), 0) FROM threads").fetchone()
 
-    def begin_run(self, key: ThreadKey, run: str, assistant: str, name: str) -> int:
+    def begin_run(self, key: ThreadKey, run: str, assistant: str, name: str, digest: str) -> int | RunEnded:
         now = self.clock()
         if self.database.execute("SELECT run FROM leases WHERE owner = ? AND thread = ?", key).fetchone():
             raise Conflict(THREAD_BUSY)
+        if digest and (ended := self.find_ended_run(key, run, digest)):
+            return ended
         self.database.execute(
             "INSERT INTO threads (owner, id, name, assistant, created, updated, runs) VALUES (?, ?, ?, ?, ?, ?, 1) "
             "ON CONFLICT (owner, id) DO UPDATE SET updated = excluded.updated, runs = runs + 1",
             (*key, name, assistant, now, now),
         )
+        last, number = self.last_numbers(key)
         self.database.execute(
-            "INSERT INTO leases (owner, thread, run, process, epoch, beat) VALUES (?, ?, ?, ?, ?, ?)",
-            (*key, run, self.process, self.epoch, now),
+            "INSERT INTO leases (owner, thread, run, process, epoch, beat, reserved) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (*key, run, self.process, self.epoch, now, last + RUN_NUMBERS),
         )
+        if digest:
+            self.database.execute(
+                "INSERT OR REPLACE INTO runs (owner, thread, id, number, digest) VALUES (?, ?, ?, ?, ?)",
+                (*key, run, number, digest),
+            )
         if key not in self.keys:
             self.keys.add(key)
             self.owners[key[0]] += 1
         self.drop_oldest_runs(key)
         self.evict_threads(key[0])
-        return self.last_numbers(key)[0]
+        return last
+
+    def find_ended_run(self, key: ThreadKey, run: str, digest: str) -> RunEnded | None:
+        """Return where a run with this id and digest is; None if there is none, or it did nothing."""
+        row = self.database.execute(
+            "SELECT number FROM runs WHERE owner = ? AND thread = ? AND id = ? AND digest = ?", (*key, run, digest)
+        ).fetchone()
+        if row is None or is_retryable(self.all_entries(key, row[0])):
+            return None
+        before, last = self.database.execute(
+            "SELECT MIN(first) - 1, MAX(last) FROM entries WHERE owner = ? AND thread = ? AND run = ?", (*key, row[0])
+        ).fetchone()
+        return RunEnded(before, last)
 
     def release_lease(self, key: ThreadKey, run: str) -> None:
         """Release an unused lease, and delete the thread if it was created for it."""
@@ -175,6 +198,7 @@ class ThreadTable:
         row = self.database.execute("SELECT size FROM threads WHERE owner = ? AND id = ?", key).fetchone()
         self.database.execute("DELETE FROM entries WHERE owner = ? AND thread = ?", key)
         self.database.execute("DELETE FROM leases WHERE owner = ? AND thread = ?", key)
+        self.database.execute("DELETE FROM runs WHERE owner = ? AND thread = ?", key)
         self.database.execute("DELETE FROM threads WHERE owner = ? AND id = ?", key)
         if row is None:
             return False
@@ -195,6 +219,7 @@ class ThreadTable:
             if size <= self.retention.thread_bytes:
                 break
             self.database.execute("DELETE FROM entries WHERE owner = ? AND thread = ? AND run = ?", (*key, run))
+            self.database.execute("DELETE FROM runs WHERE owner = ? AND thread = ? AND number = ?", (*key, run))
             size -= weight
             self.total_bytes -= weight
         self.database.execute("UPDATE threads SET size = ? WHERE owner = ? AND id = ?", (size, *key))
@@ -216,9 +241,11 @@ class ThreadTable:
         return sum(self.delete_thread(key) for key in list(keys))
 
     def end_orphaned_runs(self) -> int:
-        """End the runs of dead processes and return their number; the folder lock excludes live ones."""
-        runs = self.database.execute("SELECT owner, thread, run FROM leases WHERE epoch <> ?", (self.epoch,)).fetchall()
-        for owner, thread, name in runs:
+        """End the runs of dead processes and return their number; the folder lock excludes live ones. The ends
+        have numbers after the reserved ones: a client may have seen entries that were not stored."""
+        query = "SELECT owner, thread, run, reserved FROM leases WHERE epoch <> ?"
+        runs = self.database.execute(query, (self.epoch,)).fetchall()
+        for owner, thread, name, reserved in runs:
             key = (owner, thread)
             last, run = self.last_numbers(key)
             open_messages = OpenMessageTracker()
@@ -228,7 +255,7 @@ class ThreadTable:
             # RunStarted may not have been written; clients need it before the end.
             run_started = [] if events else [RunStarted(thread, name)]
             ends = [*run_started, *open_messages.end_events(), RUN_RESTARTED]
-            self.append_rows({key: list(enumerate(ends, last + 1))})
+            self.append_rows({key: list(enumerate(ends, max(last, reserved) + 1))})
         return len(runs)
 
 

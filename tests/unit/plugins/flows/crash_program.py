@@ -10,7 +10,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -94,8 +94,10 @@ class CrashingStore(SQLiteStore):
         await super().save_continuation(continuation)
         self.crash_points("after save")
 
-    async def take_continuation(self, owner: Owner, ticket: str) -> Continuation | None:
-        found = await super().take_continuation(owner, ticket)
+    async def take_continuation(
+        self, owner: Owner, resume_token: str, assistant: str, answered_ids: Collection[str]
+    ) -> Continuation | None:
+        found = await super().take_continuation(owner, resume_token, assistant, answered_ids)
         self.crash_points("after take")
         return found
 
