@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -24,9 +24,8 @@ from rightseat.types.messages import (
 from rightseat.types.model import Capabilities, Prompt, ToolChoice, ToolSpec, has_images
 from rightseat.types.stores import parse_resume_token
 from rightseat.types.text import estimate_tokens
-from rightseat.types.tools import error_result
+from rightseat.types.tools import UNANSWERED, error_result
 
-UNANSWERED = error_result("not_answered", "This call was never answered.").text
 MESSAGE_TOKENS = 4
 # File types that models read themselves; a file without a type may be anything.
 MODEL_READABLE_TYPES = (None, "application/pdf", "text/plain")
@@ -59,17 +58,22 @@ def _repair_arguments(call: ToolCall, answered: bool) -> ToolCall | None:
 
 
 def use_stored_results(
-    messages: Iterable[Message], server_tools: Container[str], stored_results: dict[str, str]
+    messages: Sequence[Message], server_tools: Container[str], stored_results: dict[str, str]
 ) -> list[Message]:
-    """Replace results of server calls with the stored ones: a client could forge them."""
+    """Replace results of server calls with the stored ones: a client could forge them. Add those that the client
+    has not seen: the server was stopped before it sent them."""
     server_call_ids = {call.id for message in messages for call in message.calls if call.name in server_tools}
+    seen = {message.call_id for message in messages if message.role == "tool"}
     unknown = error_result("result_unknown", "The result of this earlier call is no longer held.").text
-    return [
-        replace(message, parts=text_message("tool", stored_results.get(message.call_id or "", unknown)).parts)
-        if message.role == "tool" and message.call_id in server_call_ids
-        else message
-        for message in messages
-    ]
+    with_results: list[Message] = []
+    for message in messages:
+        if message.role == "tool" and message.call_id in server_call_ids:
+            text = stored_results.get(message.call_id or "", unknown)
+            message = replace(message, parts=text_message("tool", text).parts)
+        with_results.append(message)
+        unseen = (call.id for call in message.calls if call.id in server_call_ids - seen)
+        with_results += [text_message("tool", stored_results[id], call_id=id) for id in unseen if id in stored_results]
+    return with_results
 
 
 def name_unreadable_files(messages: Iterable[Message], *, text_only: bool) -> list[Message]:

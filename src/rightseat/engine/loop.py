@@ -34,7 +34,7 @@ from rightseat.types.events import Custom, Event, RunFinished, RunFinishReason, 
 from rightseat.types.messages import CONTEXT_HEADING, Message, ToolCall, text_message
 from rightseat.types.model import BoundModel, Model, Prompt, ToolChoice, adapt_model
 from rightseat.types.sentences import get_sentence
-from rightseat.types.stores import IdGenerator, Store
+from rightseat.types.stores import IdGenerator, Store, parse_resume_token
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool, Toolset, make_client_tool
 from rightseat.types.turn import Turn, check_agent_depth
@@ -256,6 +256,7 @@ class Engine:
             turn_messages=tuple(state.turn_messages),
             budget=self.result_budget(state, message),
             effect_rule=state.effect_rule,
+            keeps_results=True,
         )
 
     def result_budget(self, state: TurnState, message: Message) -> int | None:
@@ -275,7 +276,8 @@ class Engine:
         async with closing(batch.run()) as events:
             async for event in events:
                 yield event
-        await self.store.save_results(state.turn.owner, batch.server_results())
+        if batch.unsaved_results:
+            await self.store.save_results(state.turn.owner, batch.unsaved_results)
         if batch.has_approved_effect:
             await record_effect(self.store, state.turn.owner, find_origin(state.turn))
         if batch.waiting_client_calls or batch.open_interrupts:
@@ -367,10 +369,12 @@ class Engine:
 
     async def history_with_stored_results(self, state: TurnState) -> list[Message]:
         """Return the posted history with the results of server calls from the store."""
-        call_ids = [m.call_id for m in state.history if m.role == "tool" and m.call_id]
+        call_ids = {m.call_id for m in state.history if m.role == "tool" and m.call_id}
+        # Those without a result too: a crash may have come between the result and its client.
+        call_ids.update(call.id for m in state.history for call in m.calls if parse_resume_token(call.id))
         if not self.can_ask or not call_ids:
             return list(state.history)
-        stored_results = await self.store.get_results(state.turn.owner, call_ids)
+        stored_results = await self.store.get_results(state.turn.owner, list(call_ids))
         client_tools = frozenset(name for name, tool in state.tools.items() if tool.runs_on_client)
         return use_stored_results(state.history, self.server_tools.without(client_tools), stored_results)
 

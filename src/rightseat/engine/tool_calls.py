@@ -19,7 +19,7 @@ from rightseat.config.secret import mask
 from rightseat.engine.answer_parser import AnswerDeclined, AnswerInvalid, AnswerUnclear, resolve_answer
 from rightseat.engine.artifacts import present_artifact
 from rightseat.engine.repeats import EffectRule
-from rightseat.errors import RightseatError
+from rightseat.errors import RightseatError, StoreFailed
 from rightseat.types.events import Artifact, CallArgs, CallEnd, CallResult, CallStart, Event, Interrupt
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Model
@@ -27,12 +27,26 @@ from rightseat.types.schema import get_validator
 from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import CONTINUATION_SECONDS, CallState, IdGenerator, OpenQuestion, Store
 from rightseat.types.streams import closing, merge, with_timeout
-from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, Result, Tool, ToolContext, error_result, is_approved
+from rightseat.types.tools import (
+    APPROVAL_SCHEMA,
+    UNANSWERED,
+    Ask,
+    Pause,
+    Result,
+    Tool,
+    ToolContext,
+    error_result,
+    is_approved,
+)
 from rightseat.types.turn import ConfirmAfterUntrusted, InterruptAnswer, Turn
 
 log = logging.getLogger(__name__)
 MAX_REPEATS = 2
 NOTHING_ASKED = "The person has asked for nothing now. Do not call this; answer in words."
+MAY_HAVE_RUN = error_result(
+    "may_have_run",
+    "This call was interrupted while it ran: it may have had its effect. Do not repeat it without asking the user.",
+).text
 # Effects of calls that need approval once untrusted content was read.
 CONFIRMED_EFFECTS: dict[ConfirmAfterUntrusted, tuple[str, ...]] = {
     "off": (),
@@ -58,6 +72,11 @@ class ToolCallBatch:
     states: dict[str, CallState] = field(default_factory=dict)
     early_results: dict[str, Result] = field(default_factory=dict)
     """Results known without running the tool: invalid arguments, a denial."""
+    keeps_results: bool = False
+    """Whether each call is noted in the store before it has an effect, and its result as soon as it ends: after
+    a crash the model learns which calls have run, and which may have."""
+    unsaved_results: dict[str, str] = field(default_factory=dict)
+    """Results that the store failed to keep."""
 
     # Start: check each call; one that cannot run gets its result at once.
 
@@ -176,8 +195,10 @@ class ToolCallBatch:
                     id = calls[number].id
                     self.states[id] = CallState(result=item.text, failed=item.failed)
                     done[number] = CallResult(id, item.text, item.failed)
+                    await self.save_result(id, item.text)
                 elif isinstance(item, Pause):
                     self.record_pause(calls[number], item)
+                    await self.save_result(calls[number].id, UNANSWERED)
                 elif isinstance(item, Artifact):
                     for event in await present_artifact(item, self.turn, self.store):
                         yield event
@@ -187,6 +208,15 @@ class ToolCallBatch:
                     if next_number in done:
                         yield done[next_number]
                     next_number += 1
+
+    async def save_result(self, call_id: str, text: str) -> None:
+        if not self.keeps_results:
+            return
+        try:
+            await self.store.save_results(self.turn.owner, {call_id: text})
+        except StoreFailed:
+            # Raised only after all calls: an exception here would cancel those that still run.
+            self.unsaved_results[call_id] = text
 
     def is_runnable(self, call: ToolCall) -> bool:
         """Whether the call can run now. One that needs approval gets an open question instead."""
@@ -265,6 +295,8 @@ class ToolCallBatch:
         if tool is None or tool.call is None:
             yield error_result("unknown_tool", f"There is no tool {call.name} any more.")
             return
+        if self.keeps_results and tool.effect != "reads":
+            await self.store.save_results(self.turn.owner, {call.id: MAY_HAVE_RUN})
         state = self.states[call.id]
         # A sub-run does not see this conversation, so the turn tells it.
         mark_untrusted = (
@@ -301,9 +333,6 @@ class ToolCallBatch:
     @property
     def open_interrupts(self) -> tuple[Interrupt, ...]:
         return tuple(question.interrupt for state in self.states.values() for question in state.open)
-
-    def server_results(self) -> dict[str, str]:
-        return {id: state.result for id, state in self.states.items() if state.result is not None and not state.client}
 
     def to_messages(self) -> list[Message]:
         """Return the assistant message and all results, in call order."""

@@ -1,7 +1,8 @@
 """Runs that outlive their client: one task writes a thread's log, readers follow it by entry number.
 
 A disconnect cancels nothing; stopping is an explicit call; a run without readers is stopped after a while.
-Readers follow an active run in an in-memory ring; older entries come from the ThreadStore.
+Readers follow an active run in an in-memory ring; older entries come from the ThreadStore. Entries are shown once
+they are stored, deltas at once: after a crash the log may lack the last deltas, and contradicts nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import logging
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,11 +23,14 @@ from rightseat.types.agents import Responder
 from rightseat.types.events import OpenMessageTracker, ReasoningDelta, RunFailed, TextDelta
 from rightseat.types.streams import PushStream, closing
 from rightseat.types.threads import (
+    RUN_NUMBERS,
     THREAD_BUSY,
     NumberedEntry,
+    RunEnded,
     ThreadEntry,
     ThreadStore,
     extract_user_input,
+    hash_input,
     is_run_end,
     make_title,
 )
@@ -36,6 +41,7 @@ ThreadKey = tuple[str, str]
 RUN_STOPPED = RunFailed("stopped", "The answer was stopped.", 499, "caller")
 RUN_TOO_LONG = RunFailed("too_long", "The answer grew beyond what a thread may hold and was stopped.", 500)
 TEXT_DELTAS = (TextDelta, ReasoningDelta)
+MIN_ENTRY_SIZE = 32
 # `ring_start` of a run that has not started.
 EMPTY_RING = sys.maxsize
 
@@ -45,6 +51,10 @@ class RunLimits(Struct, frozen=True):
     run_bytes: int = 8 << 20
     ring_size: int = 4096
     """Entries kept in memory."""
+
+    def __post_init__(self) -> None:
+        if self.run_bytes // MIN_ENTRY_SIZE >= RUN_NUMBERS // 2:
+            raise ValueError(f"run_bytes: a run has numbers for {RUN_NUMBERS // 2 * MIN_ENTRY_SIZE} bytes only")
 
 
 class RunReader:
@@ -80,7 +90,9 @@ class ActiveRun:
         self.run = turn.run
         self.store = store
         self.ring: deque[ThreadEntry] = deque(maxlen=ring_size)
-        self.before = self.last = 0
+        self.before = self.last = self.shown = 0
+        self.held = 0
+        """Number of the last entry that is shown only when it is stored."""
         self.ring_start = EMPTY_RING
         """The number before the first entry in the ring."""
         self.size = 0
@@ -88,6 +100,8 @@ class ActiveRun:
         self.is_stored = True
         self.ended = False
         self.rejection: RightseatError | None = None
+        self.earlier: RunEnded | None = None
+        """Where the run is that has this id and has ended: it is replayed."""
         self.started = asyncio.Event()
         self.task: asyncio.Task[None] | None = None
         self.orphan_timer: asyncio.TimerHandle | None = None
@@ -96,7 +110,7 @@ class ActiveRun:
         self.create_future = asyncio.get_running_loop().create_future
 
     def start(self, before: int) -> None:
-        self.before = self.last = self.ring_start = before
+        self.before = self.last = self.shown = self.ring_start = before
         self.started.set()
 
     def append(self, entry: ThreadEntry) -> None:
@@ -104,17 +118,32 @@ class ActiveRun:
         ring.append(entry)
         self.last = last = self.last + 1
         self.ring_start = last - len(ring)
-        self.size += len(entry.text) + 32 if isinstance(entry, TEXT_DELTAS) else 256
+        self.size += len(entry.text) + MIN_ENTRY_SIZE if isinstance(entry, TEXT_DELTAS) else 256
         if self.is_stored:
-            self.store.append_entries(self.owner, self.thread, last, (entry,))
+            stored = self.store.append_entries(self.owner, self.thread, last, (entry,))
+            if stored is not None:
+                self.held = last
+                stored.add_done_callback(partial(self.on_stored, last))
+        if self.held > self.shown:
+            return
+        self.shown = last
         for reader in tuple(self.waiting):
             if not reader.try_push(last, entry):
                 self.waiting.remove(reader)
                 reader.wake()
 
+    def on_stored(self, number: int, stored: asyncio.Future[None]) -> None:
+        """Show the entries up to a number, and deltas that follow it."""
+        if number > self.shown:
+            self.shown = self.last if number == self.held else number
+            self.wake_readers()
+
     def end(self) -> None:
         self.ended = True
         self.started.set()
+        self.wake_readers()
+
+    def wake_readers(self) -> None:
         waiting, self.waiting = self.waiting, []
         for reader in waiting:
             reader.wake()
@@ -122,7 +151,7 @@ class ActiveRun:
     def read_ring(self, number: int) -> NumberedEntry:
         """Return the ring's next entry after a number; text deltas that a slow reader missed are merged, as
         in the ThreadStore."""
-        ring, gone, last = self.ring, self.ring_start, self.last
+        ring, gone, last = self.ring, self.ring_start, self.shown
         entry = ring[number - gone]
         number += 1
         if type(entry) is not TextDelta or entry.logprobs is not None:
@@ -147,7 +176,7 @@ class ThreadRuns:
 
     async def start(self, turn: Turn, respond: Responder) -> AsyncIterator[NumberedEntry]:
         """Start a run on its thread and return its entries, from the user input to the end. The same run id
-        joins the active run; another one on a busy thread raises Conflict."""
+        joins the active run, or replays it after its end; another one on a busy thread raises Conflict."""
         turn = replace(turn, thread=turn.thread or new_id(), run=turn.run or new_id(), recording="never")
         key = (turn.owner.name, turn.thread)
         active = self.active_runs.get(key)
@@ -161,6 +190,8 @@ class ThreadRuns:
         await active.started.wait()
         if active.rejection is not None:
             raise active.rejection
+        if active.earlier is not None:
+            return self.replay(turn.owner, turn.thread, active.earlier.before, active.earlier.last)
         return self.subscribe(active, active.before)
 
     async def record_run(self, turn: Turn, active: ActiveRun, respond: Responder) -> None:
@@ -178,6 +209,8 @@ class ThreadRuns:
                         break
         except Conflict as error:
             active.rejection = error
+        except RunEnded as ended:
+            active.earlier = ended
         except asyncio.CancelledError:
             # Stopped: the entries so far stay, and open messages are ended.
             failure = RUN_STOPPED
@@ -193,7 +226,12 @@ class ThreadRuns:
         """Lease the thread and append the user input. If the store fails, the run goes on unstored."""
         try:
             before = await self.store.begin_run(
-                turn.owner, turn.thread, turn.run, assistant=turn.assistant or "", name=make_title(turn.messages)
+                turn.owner,
+                turn.thread,
+                turn.run,
+                assistant=turn.assistant or "",
+                name=make_title(turn.messages),
+                digest=hash_input(turn),
             )
         except StoreFailed:
             log.warning("the answer in a thread is not kept: the store failed")
@@ -209,8 +247,10 @@ class ThreadRuns:
         active = self.active_runs.get((owner.name, thread))
         return self.replay(owner, thread, after) if active is None else self.subscribe(active, after)
 
-    async def replay(self, owner: Owner, thread: str, after: int) -> AsyncIterator[NumberedEntry]:
-        while page := await self.store.read_entries(owner, thread, after):
+    async def replay(
+        self, owner: Owner, thread: str, after: int, until: int | None = None
+    ) -> AsyncIterator[NumberedEntry]:
+        while page := await self.store.read_entries(owner, thread, after, until):
             for item in page:
                 yield item
             after = page[-1][0]
@@ -228,14 +268,15 @@ class ThreadRuns:
             while True:
                 # Inlined: a function or generator of its own would cost time for every token.
                 while (number := reader.number) >= active.ring_start:
-                    if number + 1 == active.last:
+                    if number + 1 == active.shown:
+                        entry = active.ring[number - active.ring_start]
                         reader.number = number = number + 1
-                        yield number, active.ring[-1]
-                    elif number < active.last:
+                        yield number, entry
+                    elif number < active.shown:
                         item = active.read_ring(number)
                         reader.number = item[0]
                         yield item
-                    elif active.ended:
+                    elif active.ended and number >= active.last:
                         return
                     else:
                         reader.wakeup = wakeup = active.create_future()

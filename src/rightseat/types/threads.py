@@ -6,19 +6,25 @@ EntryRow with the offset of each entry, so that a reader can start at any number
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.types.events import CallArgs, Event, ReasoningDelta, RunFailed, RunFinished, TextDelta
+from rightseat.types.events import CallArgs, Event, ReasoningDelta, RunFailed, RunFinished, RunStarted, TextDelta
 from rightseat.types.messages import Message
 from rightseat.types.turn import Owner, Turn
 
 MAX_TITLE_CHARS = 80
 PAGE_BYTES = 1 << 20
+# Numbers that a run reserves when it begins, more than it can use. If its process dies, the thread goes on after them:
+# clients may have seen entries that were never stored, and their numbers must not mean anything else.
+RUN_NUMBERS = 1 << 20
 THREAD_BUSY = "Thread already running. Wait for its answer or stop it."
 RUN_RESTARTED = RunFailed(
     "restarted", "The server was restarted in the middle of this answer. Ask again.", 503, retry_after=2
@@ -38,6 +44,15 @@ class UserInput(Struct, frozen=True, tag="Posted"):
     (see http/agui)."""
     resumed: bool = False
     """Whether it answers an interrupt: the branch continues, whatever history is posted with it."""
+
+
+class RunEnded(Exception):
+    """Raised when a run has ended already: its entries come after `before`, up to `last`."""
+
+    def __init__(self, before: int, last: int) -> None:
+        super().__init__(f"The run has ended: {before + 1}-{last}")
+        self.before = before
+        self.last = last
 
 
 ThreadEntry = Event | UserInput
@@ -76,14 +91,20 @@ class ThreadStore(Protocol):
 
     def has_thread(self, owner: Owner, thread: str) -> bool: ...
 
-    async def begin_run(self, owner: Owner, thread: str, run: str, *, assistant: str, name: str) -> int:
-        """Lease the thread to a run and return the number of its last entry. Raise Conflict when another run
-        has it. Create a missing thread with this name."""
+    async def begin_run(
+        self, owner: Owner, thread: str, run: str, *, assistant: str, name: str, digest: str = ""
+    ) -> int:
+        """Lease the thread to a run and return the number of its last entry. The next RUN_NUMBERS numbers are
+        the run's, whatever becomes of it. Raise Conflict when another run has the thread, RunEnded when a run
+        with this id and digest (`hash_input`) has ended in it. Create a missing thread with this name."""
         ...
 
-    def append_entries(self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry]) -> None:
+    def append_entries(
+        self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry]
+    ) -> asyncio.Future[None] | None:
         """Store entries from number `first` on. The run's last event ends the lease. Raises nothing: a run
-        goes on although it cannot be stored."""
+        goes on although it cannot be stored. Readers are shown the entries when the returned future is done,
+        or at once if there is none: those a crash may lose, such as deltas, and those that are stored already."""
         ...
 
     async def read_entries(
@@ -186,6 +207,18 @@ def _merge_group(group: list[NumberedEntry]) -> EntryRow:
     pieces = [delta.text for _, delta in group if type(delta) is TextDelta]
     pieces = pieces or [delta_text(delta) for _, delta in group if is_delta(delta)]
     return EntryRow(first, last, with_delta_text(entry, "".join(pieces)), tuple(accumulate(map(len, pieces))))
+
+
+def is_retryable(entries: Sequence[ThreadEntry]) -> bool:
+    """Whether a run failed before it did anything. One that a crash ended may have."""
+    return all(isinstance(entry, UserInput | RunStarted | RunFailed) and entry != RUN_RESTARTED for entry in entries)
+
+
+def hash_input(turn: Turn) -> str:
+    """Hash what a turn's client asks: its messages without the answers, and its answers to questions."""
+    messages = [(message.role, message.id, message.text) for message in turn.messages if message.role != "assistant"]
+    encoded = msgspec.json.encode([turn.assistant, messages, turn.answers], enc_hook=str)
+    return hashlib.sha256(encoded).hexdigest()[:32]
 
 
 def extract_user_input(turn: Turn, *, new: bool, results: bool = False) -> UserInput:

@@ -53,6 +53,10 @@ def error_result(code: str, message: str) -> Result:
     return Result({"error": {"code": code, "message": message}}, failed=True)
 
 
+UNANSWERED = error_result("not_answered", "This call was never answered.").text
+"""The result of a call that has none."""
+
+
 def is_approved(answer: Any) -> bool:
     """Whether the answer to a confirm question approves; extra fields are ignored."""
     return isinstance(answer, dict) and answer.get("approved") is True

@@ -17,7 +17,7 @@ from rightseat.stores.sqlite.store import DATABASE_FILE, FLUSH_SECONDS
 from rightseat.types.events import CallStart, RunFailed, RunFinished, RunStarted, TextDelta, TextEnd, TextStart
 from rightseat.types.messages import text_message
 from rightseat.types.stores import PendingQuestion
-from rightseat.types.threads import RUN_RESTARTED, ThreadEntry, UserInput
+from rightseat.types.threads import RUN_NUMBERS, RUN_RESTARTED, ThreadEntry, UserInput
 from rightseat.types.turn import Owner
 
 ME = Owner("me")
@@ -119,7 +119,7 @@ async def test_a_killed_process_leaves_its_text_and_a_free_thread(tmp_path: Path
         thread = await store.get_thread(ME, "t")
         assert thread is not None
         assert thread.run == ""
-        assert await store.begin_run(ME, "t", "r2", assistant="a", name="n") == 104
+        assert await store.begin_run(ME, "t", "r2", assistant="a", name="n") == RUN_NUMBERS + 2
         await store.close()
 
 

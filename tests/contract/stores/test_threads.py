@@ -21,7 +21,7 @@ from rightseat.types.events import (
     TextEnd,
 )
 from rightseat.types.messages import Message, ToolCall, text_message
-from rightseat.types.stores import Continuation
+from rightseat.types.stores import CallState, Continuation
 from rightseat.types.threads import (
     EntryRow,
     NumberedEntry,
@@ -201,8 +201,8 @@ async def test_a_deleted_thread_is_gone_with_all_that_was_its_own(store: FullSto
     assert await read_all_entries(store) == []
     assert await store.get_thread(ME, "t") is None
     assert await store.get_results(ME, [call, "call_other"]) == {"call_other": "stays"}
-    assert await store.take_continuation(ME, ticket) is None
-    assert await store.take_continuation(ME, "b" * 24) is not None
+    assert await store.take_continuation(ME, ticket, "a", ["c"]) is None
+    assert await store.take_continuation(ME, "b" * 24, "a", ["c"]) is not None
     assert join_deltas(await read_all_entries(store, "other")) == join_deltas(NUMBERED_ENTRIES)
     # What a run of it still says is kept no more.
     store.append_entries(ME, "t", 4, [TextDelta("m", "late")])
@@ -216,7 +216,7 @@ def make_continuation(ticket: str) -> Continuation:
         owner=ME,
         assistant="a",
         added=(Message("assistant", calls=(ToolCall("c", "f", "{}"),)),),
-        calls={},
+        calls={"c": CallState(client=True)},
         rounds=1,
         number=1,
         digest="",

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from rightseat.engine.history import (
     PART_TOKENS,
-    UNANSWERED,
     estimate_message_tokens,
     pair_calls_with_results,
     split_at_run,
@@ -21,6 +20,7 @@ from rightseat.errors import ContextTooLong
 from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, ToolCall, text_message
 from rightseat.types.model import ToolSpec
 from rightseat.types.text import estimate_tokens
+from rightseat.types.tools import UNANSWERED
 
 TICKET = "0" * 24
 OTHER = "1" * 24

@@ -112,6 +112,9 @@ async def test_rejoining_at_any_event_misses_and_doubles_nothing(store: FullStor
     for word in ("a", "b", "c", "d"):
         gate.words.put_nowait(word)
         await let_tasks_run()
+        # What begins a text is shown when it is stored.
+        await store.get_thread(ME, "t")
+        await let_tasks_run()
     joined = [asyncio.create_task(follow_thread(runs, cut)) for cut in range(9)]
     await let_tasks_run()
     gate.words.put_nowait(None)
@@ -326,7 +329,7 @@ async def test_closing_stops_what_runs(store: FullStore) -> None:
 
 async def test_an_answer_is_given_although_it_cannot_be_kept() -> None:
     class Full(MemoryStore):
-        async def begin_run(self, owner: Owner, thread: str, run: str, *, assistant: str, name: str) -> int:
+        async def begin_run(self, owner: Owner, thread: str, run: str, **given: Any) -> int:
             raise StoreFailed("The disk is full.")
 
     runs = RuntimeThreads(FakeModel(reply_text("a", "b")), Full())

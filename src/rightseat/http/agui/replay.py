@@ -37,6 +37,9 @@ class ReplayPosition(Struct, frozen=True):
     frames: int = 0
 
 
+START = ReplayPosition()
+
+
 def parse_last_event_id(request: Request) -> ReplayPosition | None:
     """Return the position of Last-Event-ID; None for a first connection."""
     match = _ID.fullmatch(request.headers.get("last-event-id", "").strip())
@@ -49,10 +52,11 @@ def parse_last_event_id(request: Request) -> ReplayPosition | None:
 class ThreadReplay:
     """Encodes the entries of a thread as AG-UI frames, run after run."""
 
-    def __init__(self, thread: str, supports_outcomes: bool = True, skip: int = 0) -> None:
+    def __init__(self, thread: str, supports_outcomes: bool = True, seen: ReplayPosition = START) -> None:
         self.supports_outcomes = supports_outcomes
-        self.skip = skip
-        """Frames of the first entry that the client has seen."""
+        self.seen = seen
+        self.skip = seen.frames
+        """Frames of the first entry that the client has seen, until it has come."""
         self.encoder = AguiEncoder(thread, "", supports_outcomes)
         self.user_input: UserInput | None = None
         self.state: Any = None
@@ -108,7 +112,8 @@ class ThreadReplay:
             yield from self.encode_unseen(number, entry)
 
     def encode_unseen(self, number: int, entry: ThreadEntry) -> list[bytes]:
-        skip, self.skip = self.skip, 0
+        # After a crash the entry that the client has seen in part may be missing.
+        skip, self.skip = self.skip if number == self.seen.number + 1 else 0, 0
         return self.encode_entry(number, entry)[skip:]
 
     def encode_failure(self, *, is_last: bool) -> list[bytes]:
@@ -195,8 +200,8 @@ def connect_thread(
 ) -> Reply:
     """Stream a thread from the client's position, then its active run. A first connection gets the visible
     branch, or with `include_hidden` every entry."""
-    start = position or ReplayPosition()
-    replay = ThreadReplay(thread, supports_outcomes, start.frames)
+    start = position or START
+    replay = ThreadReplay(thread, supports_outcomes, start)
 
     async def open_stream() -> AsyncIterator[NumberedEntry]:
         if start.number:
