@@ -77,6 +77,7 @@ eval: $(VENV)/.dev
 	@$(BIN)/python -m evals.widgets
 	@$(BIN)/python -m evals.plugins
 	@$(BIN)/python -m evals.guardrails
+	@$(BIN)/python -m evals.crashes
 
 # Minutes on a GPU: docs/embedded-model.md. PyTorch is no dependency of the project: TORCH names a Python that has it.
 # It goes on from the adapter START and keeps two thirds of it; with an empty START it fits from nothing.

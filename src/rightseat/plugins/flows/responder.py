@@ -140,6 +140,8 @@ class FlowTool:
     has_spoken: bool = False
     """Whether this process has streamed text; after a crash the stored answer is streamed once more."""
     timed_model: TimedModel | None = None
+    ended: FlowCheckpoint | None = None
+    """Checkpoint of a run that has ended with an answer to the user; its Responder deletes it."""
 
     async def call(self, args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
         checkpoint = FlowCheckpoint(self.store, ctx.turn.owner)
@@ -165,7 +167,7 @@ class FlowTool:
                 async for item in items:
                     yield item
         except FlowFailed:
-            await checkpoint.delete()
+            await self.end(checkpoint)
             raise
         finally:
             checkpoint.close()
@@ -191,6 +193,17 @@ class FlowTool:
         rerun = await find_rerun(self.store, turn)
         return None if rerun and await checkpoint.has_unfinished(self.flow, request, turn) else rerun
 
+    async def end(self, checkpoint: FlowCheckpoint) -> None:
+        if self.answers_user:
+            self.ended = checkpoint
+        else:
+            await checkpoint.delete()
+
+    async def delete_ended(self) -> None:
+        """Delete the checkpoint, once the user has the answer."""
+        if self.ended is not None:
+            await self.ended.delete()
+
     async def stream_run(
         self, progress: FlowProgress, checkpoint: FlowCheckpoint, ctx: ToolContext
     ) -> AsyncIterator[Event | Result | Pause]:
@@ -209,7 +222,7 @@ class FlowTool:
                         async for event in events:
                             answer = event.text if isinstance(event, Result) else answer
                             yield event
-                    await checkpoint.delete()
+                    await self.end(checkpoint)
                     if self.answers_user and self.flow.next_flow:
                         suggestions = await suggest_next_questions(self.flow, services, progress.question, answer)
                         if suggestions is not None:
@@ -320,22 +333,27 @@ class FlowResponder:
             return
         ids, batch = begun
         result: CallResult | None = None
-        async with closing(batch.run()) as events:
-            async for event in events:
-                if isinstance(event, CallResult):
-                    result = event
-                else:
+        try:
+            async with closing(batch.run()) as events:
+                async for event in events:
+                    if isinstance(event, CallResult):
+                        result = event
+                    else:
+                        yield event
+            if batch.open_interrupts:
+                for event in await pause_batch(batch, self.name, self.flow.digest, flow_tool.usage):
                     yield event
-        if batch.open_interrupts:
-            for event in await pause_batch(batch, self.name, self.flow.digest, flow_tool.usage):
-                yield event
-            return
-        if result is not None and result.failed:
-            code, text = describe_chosen_end(result.content, turn.get_language())
-            yield Custom(END_EVENT, {"flow": self.flow.id, "reason": code})
-            for event in text_events(ids.new_message_id(), text):
-                yield event
-        yield RunFinished("stop", flow_tool.usage)
+                return
+            if result is not None and result.failed:
+                code, text = describe_chosen_end(result.content, turn.get_language())
+                yield Custom(END_EVENT, {"flow": self.flow.id, "reason": code})
+                for event in text_events(ids.new_message_id(), text):
+                    yield event
+            yield RunFinished("stop", flow_tool.usage)
+        finally:
+            # After RunFinished: if the server dies before that is stored, the same request gets the answer and
+            # not the steps again.
+            await flow_tool.delete_ended()
 
     async def begin(self, turn: Turn, tool: Tool) -> tuple[IdGenerator, ToolCallBatch] | None:
         """Return the call to run: a new one, or the one saved when it paused; None where nothing is asked for."""

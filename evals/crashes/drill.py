@@ -1,0 +1,130 @@
+"""The crash drill: a server is killed at random points while clients order, and the next one goes on."""
+
+import asyncio
+import random
+import signal
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evals.crashes.checker import check_client
+from evals.crashes.client import OrderClient
+from evals.crashes.shop import ShopApi, make_server, serve_shop
+from tests.kit.server import RightseatProcess
+
+CLIENTS = 3
+MAX_DELAY = 0.004
+
+
+@dataclass
+class KillSwitch:
+    """Kills the server at the `kill_at`-th event that clients and the API see; 0 never."""
+
+    server: RightseatProcess
+    kill_at: int = 0
+    delay: float = 0
+    passed: int = 0
+
+    def count(self) -> None:
+        self.passed += 1
+        if self.passed == self.kill_at:
+            asyncio.get_running_loop().call_later(self.delay, self.kill)
+
+    def kill(self) -> None:
+        if self.server.returncode is None:
+            self.server.send_signal(signal.SIGKILL)
+
+
+@dataclass
+class DrillReport:
+    seed: int
+    points: int = 0
+    events: int = 0
+    """Events of a point without a kill: the range of the points."""
+    frames: int = 0
+    restarted: int = 0
+    replayed: int = 0
+    lost_deltas: int = 0
+    effects: int = 0
+    seconds: float = 0
+    problems: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return (
+            f"seed {self.seed}: {self.points} kills over {self.events} events each, {self.seconds:.0f} s. "
+            f"Clients saw {self.frames} frames and {self.effects} effects, heard `restarted` {self.restarted} times "
+            f"and posted {self.replayed} runs again. {self.lost_deltas} frames of text are not in the log. "
+            f"Problems: {len(self.problems)}."
+        )
+
+
+class CrashDrill:
+    def __init__(self, home: Path, api: ShopApi, seed: int) -> None:
+        self.home = home
+        self.api = api
+        self.random = random.Random(seed)
+        self.report = DrillReport(seed)
+
+    async def run(self, points: int) -> None:
+        """Kill the server at so many points, each with customers of its own."""
+        began = time.monotonic()
+        server = await start_server(self.home)
+        try:
+            switch = KillSwitch(server)
+            clients = self.make_clients("whole", switch)
+            await asyncio.gather(*(client.order(server.url) for client in clients))
+            self.check(clients)
+            self.report.events = switch.passed
+            for point in range(points):
+                server = await self.run_point(server, f"p{point}", self.random.randint(1, self.report.events))
+                self.report.points += 1
+        finally:
+            await server.stop()
+            server.remove_folder()
+            self.report.seconds = time.monotonic() - began
+
+    async def run_point(self, server: RightseatProcess, name: str, kill_at: int) -> RightseatProcess:
+        """Kill the server while clients order, let them order to the end at the next one, and return that."""
+        switch = KillSwitch(server, kill_at, self.random.uniform(0, MAX_DELAY))
+        clients = self.make_clients(name, switch)
+        outcomes = await asyncio.gather(*(client.order(server.url) for client in clients), return_exceptions=True)
+        for outcome in outcomes:
+            if outcome is not None and not isinstance(outcome, OSError):
+                raise outcome
+        switch.kill()
+        await server.wait_exit()
+        server.remove_folder()
+        server = await start_server(self.home)
+        for client in clients:
+            await client.recover(server.url, by_connect=self.random.random() < 0.7)
+        await asyncio.gather(*(client.order(server.url) for client in clients))
+        self.check(clients)
+        return server
+
+    def make_clients(self, name: str, switch: KillSwitch) -> list[OrderClient]:
+        self.api.on_event = switch.count
+        names = [f"{name}-{number}" for number in range(CLIENTS)]
+        return [OrderClient(f"t-{name}", name, self.api, switch.count) for name in names]
+
+    def check(self, clients: list[OrderClient]) -> None:
+        for client in clients:
+            verdict = check_client(client, self.home / "data")
+            self.report.problems += verdict.problems
+            self.report.frames += verdict.frames
+            self.report.lost_deltas += verdict.lost_deltas
+            self.report.restarted += client.heard_restarted
+            self.report.replayed += client.replayed
+        self.report.effects = self.api.effects.total()
+
+
+async def start_server(home: Path) -> RightseatProcess:
+    server = make_server(home)
+    await server.start()
+    return server
+
+
+async def run_drill(home: Path, points: int, seed: int) -> DrillReport:
+    async with serve_shop(home) as api:
+        drill = CrashDrill(home, api, seed)
+        await drill.run(points)
+    return drill.report
