@@ -223,5 +223,26 @@ async def test_a_run_that_a_crash_ended_is_told_so_and_not_run_again_by_its_id(t
         assert api.requests == ["/orders"]
 
 
+@pytest.mark.demand("crashes.same_run_id_replays")
+async def test_a_run_of_no_kept_thread_is_replayed_too_where_it_had_an_effect(tmp_path: Path) -> None:
+    async with FakeUpstream() as upstream, serve_api() as api:
+        upstream.queue_replies(answer_tool_calls(("p_order", "{}")), answer_text(3))
+        upstream.reply = answer_text(5)
+        run_input = {**make_run_input("r1", "order"), "threadId": "loose"}
+        async with make_server(tmp_path, upstream, api) as server:
+            first = await collect_frames(server.url, "/agui/default", run_input)
+            again = await collect_frames(server.url, "/agui/default", run_input)
+            await kill_server(server)
+        async with make_server(tmp_path, upstream, api) as server:
+            after_crash = await collect_frames(server.url, "/agui/default", run_input)
+            assert api.requests == ["/orders"]
+            assert len(upstream.requests) == 2
+            await collect_frames(server.url, "/agui/default", {**run_input, "runId": "r2"})
+        assert len(upstream.requests) == 3
+    for replayed in (again, after_crash):
+        assert join_text(replayed) == join_text(first)
+        assert replayed[-1].json == first[-1].json
+
+
 def join_text(frames: list[SseFrame]) -> str:
     return "".join(frame.json.get("delta", "") for frame in frames if "TEXT" in frame.json["type"])

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from rightseat.http.agui import replay
+from rightseat.http.agui.attached import run_once
 from rightseat.http.agui.read import RunAgentInput, parse_turn, require_agent, require_input
 from rightseat.http.agui.write import make_error_reply, stream_run
 from rightseat.http.endpoint import (
@@ -60,7 +61,8 @@ def run_agent(request: Request, host: Host) -> Reply:
         if last_event is not None:
             return replay.connect_thread(turn.owner, turn.thread, host.threads, last_event, run_input.supports_outcomes)
         return replay.start_run(require_input(turn), run_input, host.threads, host.run)
-    return stream_run(host.run(require_input(turn)), turn, run_input.supports_outcomes)
+    events = run_once(require_input(turn), host.run, host.threads.store)
+    return stream_run(events, turn, run_input.supports_outcomes)
 
 
 door = Door(

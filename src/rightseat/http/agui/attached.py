@@ -1,0 +1,82 @@
+"""Attached AG-UI runs by their id: one that called a tool or ran a step is replayed when it is posted again.
+
+Its events are kept as a checkpoint, for as long as a continuation. A run that only answered is not kept: it has no
+effect that could happen twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from rightseat.errors import StoreFailed
+from rightseat.types.agents import Responder
+from rightseat.types.events import CallStart, Event, StepStart, TextDelta
+from rightseat.types.stores import CheckpointStore
+from rightseat.types.streams import closing
+from rightseat.types.threads import hash_input, is_run_end, merge_rows
+from rightseat.types.turn import Turn
+
+log = logging.getLogger(__name__)
+MAX_KEPT_EVENTS = 20_000
+MAX_KEPT_BYTES = 1 << 20
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+_decoder = msgspec.json.Decoder(list[Event])
+
+
+async def run_once(turn: Turn, respond: Responder, store: object) -> AsyncIterator[Event]:
+    """Run a turn, or replay its run if one with the same id and input has ended and may have had effects."""
+    kept = await load_run(turn, store)
+    for event in kept:
+        yield event
+    if kept:
+        return
+    seen: list[Event] = []
+    has_effect = False
+    async with closing(respond(turn)) as events:
+        async for event in events:
+            if len(seen) < MAX_KEPT_EVENTS:
+                seen.append(event)
+            if type(event) is not TextDelta:
+                has_effect = has_effect or is_effect(event)
+                if has_effect and is_run_end(event):
+                    # Before the client has the end: whoever has seen it cannot make the run happen again.
+                    await save_run(turn, store, seen)
+            yield event
+
+
+def is_effect(event: Event) -> bool:
+    """Whether something begins that may have an effect: a step, or a call that the server runs."""
+    return isinstance(event, StepStart) or (isinstance(event, CallStart) and not event.client)
+
+
+async def load_run(turn: Turn, store: object) -> list[Event]:
+    """Return the events of the ended run; empty if there is none."""
+    if not turn.thread or not turn.run or not isinstance(store, CheckpointStore):
+        return []
+    try:
+        body = await store.get_checkpoint(turn.owner, make_run_key(turn))
+        return [] if body is None else _decoder.decode(body)
+    except (StoreFailed, msgspec.DecodeError):
+        log.warning("a run cannot be replayed: what was kept of it cannot be read")
+        return []
+
+
+async def save_run(turn: Turn, store: object, events: list[Event]) -> None:
+    if not turn.thread or not turn.run or not isinstance(store, CheckpointStore) or not is_run_end(events[-1]):
+        return
+    try:
+        body = _encode([row.entry for row in merge_rows(enumerate(events, 1))])
+        if len(body) <= MAX_KEPT_BYTES:
+            await store.save_checkpoint(turn.owner, make_run_key(turn), body)
+    except (StoreFailed, TypeError, ValueError, RecursionError):
+        log.warning("a run is not kept: posted again, it runs again")
+
+
+def make_run_key(turn: Turn) -> str:
+    """Return the key of a run's events: its thread plus a hash of its id and input."""
+    text = f"{turn.run}\0{hash_input(turn)}"
+    return f"{turn.thread}/run-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
