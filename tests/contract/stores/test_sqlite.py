@@ -14,11 +14,22 @@ from rightseat.errors import ConfigError, Conflict, StoreFailed
 from rightseat.stores.sqlite import SQLiteStore
 from rightseat.stores.sqlite.database import MIGRATIONS, open_database
 from rightseat.stores.sqlite.store import DATABASE_FILE, FLUSH_SECONDS
-from rightseat.types.events import CallStart, RunFailed, RunFinished, RunStarted, TextDelta, TextEnd, TextStart
+from rightseat.types.events import (
+    CallEnd,
+    CallResult,
+    CallStart,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    TextDelta,
+    TextEnd,
+    TextStart,
+)
 from rightseat.types.messages import text_message
 from rightseat.types.stores import PendingQuestion
 from rightseat.types.threads import RUN_NUMBERS, RUN_RESTARTED, ThreadEntry, UserInput
 from rightseat.types.turn import Owner
+from tests.kit.timeouts import HANG_TIMEOUT
 
 ME = Owner("me")
 
@@ -153,6 +164,57 @@ async def test_a_run_that_had_hardly_begun_is_ended_as_one_that_had(tmp_path: Pa
     await store.close()
     store = SQLiteStore(tmp_path)
     assert (await read_entries(store))[1:] == [RunStarted("t", "r"), RUN_RESTARTED]
+    await store.close()
+
+
+@pytest.mark.demand("crashes.numbers_never_used_again")
+async def test_after_a_crash_no_number_comes_again_that_a_reader_may_have_seen(tmp_path: Path) -> None:
+    before = 0
+    for run in ("r1", "r2", "r3"):
+        store = SQLiteStore(tmp_path)
+        assert await store.begin_run(ME, "t", run, assistant="", name="") >= before
+        before += 1
+        store.append_entries(ME, "t", before, [RunStarted("t", run)])
+        # Closed without an end, as a killed process leaves it; its readers may have seen much more.
+        await store.close()
+        before += RUN_NUMBERS
+    store = SQLiteStore(tmp_path)
+    numbered = await store.read_entries(ME, "t")
+    ends = [number for number, entry in numbered if entry == RUN_RESTARTED]
+    assert [end // RUN_NUMBERS for end in ends] == [1, 2, 3]
+    assert [number for number, _ in numbered] == sorted({number for number, _ in numbered})
+    await store.close()
+
+
+@pytest.mark.demand("crashes.numbers_never_used_again")
+async def test_a_run_that_an_older_version_left_ends_behind_all_that_it_may_have_shown(tmp_path: Path) -> None:
+    with closing(open_database(tmp_path / DATABASE_FILE, MIGRATIONS[:1])) as database, database:
+        database.execute("INSERT INTO threads VALUES ('me', 't', '', '', 1, 1, 0, 15, 1, 0)")
+        database.execute("INSERT INTO leases VALUES ('me', 't', 'r', 'p', 0, 1)")
+    store = SQLiteStore(tmp_path)
+    numbered = await store.read_entries(ME, "t")
+    assert [entry for _, entry in numbered] == [RunStarted("t", "r"), RUN_RESTARTED]
+    assert numbered[0][0] == 15 + RUN_NUMBERS + 1
+    await store.close()
+
+
+@pytest.mark.demand("crashes.numbers_never_used_again")
+async def test_entries_say_when_they_are_stored_and_deltas_do_not_wait(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path)
+    await store.begin_run(ME, "t", "r", assistant="", name="")
+    assert store.append_entries(ME, "t", 1, [TextDelta("m", "a")]) is None
+    first = store.append_entries(ME, "t", 2, [TextEnd("m")])
+    assert first is not None
+    assert store.append_entries(ME, "t", 3, [CallEnd("c")]) is first, "one flush"
+    await asyncio.wait_for(first, HANG_TIMEOUT)
+    with closing(sqlite3.connect(tmp_path / DATABASE_FILE)) as other:
+        assert other.execute("SELECT MAX(last) FROM entries").fetchone() == (3,)
+    # Nobody waits for what cannot be stored.
+    await store.writer.run_outside_tx(lambda: store.database.execute("PRAGMA max_page_count = 1").fetchone())
+    failed = store.append_entries(ME, "t", 4, [CallResult("c", "x" * 100_000)])
+    assert failed is not None
+    await asyncio.wait_for(failed, HANG_TIMEOUT)
+    assert len(store.unwritten) == 1
     await store.close()
 
 

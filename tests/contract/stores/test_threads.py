@@ -19,12 +19,15 @@ from rightseat.types.events import (
     RunStarted,
     TextDelta,
     TextEnd,
+    TextStart,
 )
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.stores import CallState, Continuation
 from rightseat.types.threads import (
+    RUN_RESTARTED,
     EntryRow,
     NumberedEntry,
+    RunEnded,
     ThreadEntry,
     UserInput,
     extract_user_input,
@@ -106,6 +109,45 @@ async def test_a_thread_has_one_run_at_a_time(store: FullStore) -> None:
     assert await store.begin_run(YOU, "t", "r2", assistant="", name="") == 0
     store.append_entries(ME, "t", 1, [RunFailed("stopped", "x")])
     assert await store.begin_run(ME, "t", "r3", assistant="", name="") == 1
+
+
+async def begin(store: FullStore, run: str, digest: str, thread: str = "t") -> int:
+    return await store.begin_run(ME, thread, run, assistant="", name="", digest=digest)
+
+
+@pytest.mark.demand("crashes.same_run_id_replays")
+async def test_a_run_that_has_ended_says_where_it_is(store: FullStore) -> None:
+    await append_run(store, RUN_ENTRIES)
+    before = await begin(store, "r1", "d")
+    ends: list[ThreadEntry] = [RunStarted("t", "r1"), TextStart("m"), TextDelta("m", "a"), RunFinished("stop")]
+    store.append_entries(ME, "t", before + 1, ends)
+    with pytest.raises(RunEnded) as ended:
+        await begin(store, "r1", "d")
+    assert (ended.value.before, ended.value.last) == (before, before + len(ends))
+    # Another input, another thread and another owner are other runs.
+    assert await begin(store, "r1", "d", "other") == 0
+    assert await store.begin_run(YOU, "t", "r1", assistant="", name="", digest="d") == 0
+    assert await begin(store, "r1", "e") == before + len(ends)
+    with pytest.raises(Conflict):
+        await begin(store, "r1", "d")
+
+
+@pytest.mark.demand("crashes.same_run_id_replays")
+async def test_a_run_that_failed_before_it_did_anything_may_begin_again(store: FullStore) -> None:
+    await begin(store, "r1", "d")
+    failed: list[ThreadEntry] = [RunStarted("t", "r1"), RunFailed("overloaded", "x")]
+    store.append_entries(ME, "t", 1, failed)
+    assert await begin(store, "r1", "d") == 2
+    store.append_entries(ME, "t", 3, [RunStarted("t", "r1"), RUN_RESTARTED])
+    with pytest.raises(RunEnded):
+        await begin(store, "r1", "d")
+
+
+async def test_a_deleted_thread_knows_no_run(store: FullStore) -> None:
+    await begin(store, "r1", "d")
+    store.append_entries(ME, "t", 1, [TextDelta("m", "a"), RunFinished("stop")])
+    await store.delete_thread(ME, "t")
+    assert await begin(store, "r1", "d") == 0
 
 
 async def test_who_leaves_while_it_begins_has_no_thread(store: FullStore) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,11 @@ from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from rightseat.types.events import RunFailed, RunFinished, RunStarted, TextDelta, TextEnd
 from rightseat.types.model import Model, Prompt
 from rightseat.types.streams import closing
-from rightseat.types.threads import NumberedEntry, ThreadStore, UserInput
+from rightseat.types.threads import NumberedEntry, ThreadEntry, ThreadStore, UserInput, is_delta
 from tests.contract.stores.members import MEMBERS, FullStore
 from tests.kit.app_server import FakeModel, reply_text
 from tests.kit.timeouts import HANG_TIMEOUT
-from tests.kit.waiting import wait_until
+from tests.kit.waiting import read_into, wait_until
 
 ME, OTHER = Owner("me"), Owner("other")
 
@@ -337,6 +337,78 @@ async def test_an_answer_is_given_although_it_cannot_be_kept() -> None:
     assert join_words(whole) == "ab"
     assert isinstance(whole[-1][1], RunFinished)
     assert await follow_thread(runs) == []
+
+
+class SlowStore(MemoryStore):
+    """Says of each entry but a delta that it is stored when the test lets it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting: list[asyncio.Future[None]] = []
+
+    def append_entries(
+        self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry]
+    ) -> asyncio.Future[None] | None:
+        super().append_entries(owner, thread, first, entries)
+        if is_delta(entries[-1]):
+            return None
+        self.waiting.append(asyncio.get_running_loop().create_future())
+        return self.waiting[-1]
+
+    async def store_next(self) -> None:
+        self.waiting.pop(0).set_result(None)
+        await let_tasks_run()
+
+
+@pytest.mark.demand("crashes.numbers_never_used_again")
+async def test_an_entry_is_shown_when_it_is_stored_and_its_text_with_it() -> None:
+    gate, store = GatedModel(), SlowStore()
+    runs = RuntimeThreads(gate, store)
+    seen: list[NumberedEntry] = []
+    reading = asyncio.create_task(read_into(await runs.start_run(make_turn()), seen))
+    for word in ("a", "b"):
+        gate.words.put_nowait(word)
+        await let_tasks_run()
+    assert seen == [], "the input is not stored yet"
+    await store.store_next()
+    assert [type(entry) for _, entry in seen] == [UserInput]
+    await store.store_next()
+    assert [type(entry) for _, entry in seen] == [UserInput, RunStarted]
+    await store.store_next()
+    assert join_words(seen) == "ab"
+    gate.words.put_nowait("c")
+    await let_tasks_run()
+    assert join_words(seen) == "abc", "a delta does not wait"
+    gate.words.put_nowait(None)
+    await let_tasks_run()
+    assert not runs.active_runs
+    assert not reading.done()
+    for last in (TextEnd, RunFinished):
+        assert not isinstance(seen[-1][1], last)
+        await store.store_next()
+        assert isinstance(seen[-1][1], last)
+    await asyncio.wait_for(reading, HANG_TIMEOUT)
+    assert [number for number, _ in seen] == sorted({number for number, _ in seen})
+
+
+@pytest.mark.demand("crashes.same_run_id_replays")
+async def test_the_same_run_after_its_end_is_replayed_alone(store: FullStore) -> None:
+    model = FakeModel(reply_text("one"), reply_text("two"), reply_text("three"))
+    runs = RuntimeThreads(model, store)
+    first = await collect_entries(await runs.start_run(make_turn(run="r1")))
+    await collect_entries(await runs.start_run(make_turn("more", run="r2")))
+    again = [await collect_entries(await runs.start_run(make_turn(run="r1"))) for _ in range(2)]
+    assert again == [first, first]
+    both = await asyncio.gather(*(runs.start_run(make_turn(run="r1")) for _ in range(2)))
+    assert [await collect_entries(items) for items in both] == [first, first]
+    assert len(model.prompts) == 2
+    assert join_words(await collect_entries(await runs.start_run(make_turn("other", run="r1")))) == "three"
+
+
+def test_a_run_has_numbers_for_all_that_it_may_hold() -> None:
+    RunLimits(run_bytes=8 << 20)
+    with pytest.raises(ValueError, match="run_bytes"):
+        RunLimits(run_bytes=1 << 30)
 
 
 @pytest.mark.demand("copilotkit.sqlite_data_folder_default")
