@@ -66,8 +66,10 @@ async def serve_api(hanging: str = "") -> AsyncIterator[CountingApi]:
         yield api
 
 
-def make_server(home: Path, upstream: FakeUpstream, api: CountingApi | None = None) -> RightseatProcess:
-    config = f'[models.m]\nspec = "openai:any"\n[store]\npath = "{home / "data"}"\n'
+def make_server(
+    home: Path, upstream: FakeUpstream, api: CountingApi | None = None, record: str = "threads"
+) -> RightseatProcess:
+    config = f'[models.m]\nspec = "openai:any"\n[store]\npath = "{home / "data"}"\nrecord = "{record}"\n'
     if api is not None:
         folder = home / "plugins" / "p"
         folder.mkdir(parents=True, exist_ok=True)
@@ -224,16 +226,17 @@ async def test_a_run_that_a_crash_ended_is_told_so_and_not_run_again_by_its_id(t
 
 
 @pytest.mark.demand("crashes.same_run_id_replays")
-async def test_a_run_of_no_kept_thread_is_replayed_too_where_it_had_an_effect(tmp_path: Path) -> None:
+@pytest.mark.parametrize("record", ["threads", "all"])
+async def test_a_run_of_no_kept_thread_is_replayed_too_where_it_had_an_effect(tmp_path: Path, record: str) -> None:
     async with FakeUpstream() as upstream, serve_api() as api:
         upstream.queue_replies(answer_tool_calls(("p_order", "{}")), answer_text(3))
         upstream.reply = answer_text(5)
         run_input = {**make_run_input("r1", "order"), "threadId": "loose"}
-        async with make_server(tmp_path, upstream, api) as server:
+        async with make_server(tmp_path, upstream, api, record) as server:
             first = await collect_frames(server.url, "/agui/default", run_input)
             again = await collect_frames(server.url, "/agui/default", run_input)
             await kill_server(server)
-        async with make_server(tmp_path, upstream, api) as server:
+        async with make_server(tmp_path, upstream, api, record) as server:
             after_crash = await collect_frames(server.url, "/agui/default", run_input)
             assert api.requests == ["/orders"]
             assert len(upstream.requests) == 2

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Literal
 
 from rightseat.errors import Conflict, StoreFailed
@@ -18,10 +19,12 @@ from rightseat.types.events import Event, OpenMessageTracker, RunStarted, TextDe
 from rightseat.types.streams import closing
 from rightseat.types.threads import (
     DeltaEvent,
+    RunEnded,
     ThreadEntry,
     ThreadStore,
     delta_text,
     extract_user_input,
+    hash_input,
     is_delta,
     is_run_end,
     make_title,
@@ -70,8 +73,13 @@ async def start_recording(turn: Turn, started: RunStarted, store: ThreadStore, m
     """Lease the thread for the run and return its recorder; None if the store cannot record it."""
     thread = turn.conversation or started.thread
     assistant, title = turn.assistant or DEFAULT_ASSISTANT, make_title(turn.messages)
+    begin_run = partial(store.begin_run, turn.owner, thread, started.run, assistant=assistant, name=title)
     try:
-        before = await store.begin_run(turn.owner, thread, started.run, assistant=assistant, name=title)
+        try:
+            before = await begin_run(digest=hash_input(turn))
+        except RunEnded:
+            # This door runs the same id again, which is another run of the thread.
+            before = await begin_run()
     except Conflict:
         log.debug("an answer is not kept: another run has its thread")
         return None

@@ -215,8 +215,8 @@ def is_retryable(entries: Sequence[ThreadEntry]) -> bool:
 
 
 def hash_input(turn: Turn) -> str:
-    """Hash what a turn's client asks: its messages without the answers, and its answers to questions."""
-    messages = [(message.role, message.id, message.text) for message in turn.messages if message.role != "assistant"]
+    """Hash what a turn's client asks: its messages, the results of its tools, and its answers to questions."""
+    messages = [(m.role, m.id, m.call_id, m.text) for m in turn.messages if m.role in ("user", "tool")]
     encoded = msgspec.json.encode([turn.assistant, messages, turn.answers], enc_hook=str)
     return hashlib.sha256(encoded).hexdigest()[:32]
 
