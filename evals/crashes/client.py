@@ -48,8 +48,8 @@ class OrderClient:
         return self.last_frame is not None and self.ends_run(self.last_frame)
 
     def ends_run(self, frame: SseFrame) -> bool:
-        kind = frame.json["type"]
-        return kind == "RUN_ERROR" or (kind == "RUN_FINISHED" and frame.json["runId"] == self.run)
+        event: dict[str, str] = frame.json
+        return event["type"] == "RUN_ERROR" or (event["type"] == "RUN_FINISHED" and event["runId"] == self.run)
 
     async def order(self, url: str) -> None:
         """Order and answer questions until the flow has ended. A connection error propagates."""
@@ -69,8 +69,9 @@ class OrderClient:
         session = Session(after)
         self.sessions.append(session)
         message = {"id": f"u-{self.run}", "role": "user", "content": self.customer}
-        body = {"threadId": self.thread, "runId": self.run, "messages": [message], "resume": self.answers}
-        body |= {"state": {}, "tools": [], "context": [], "forwardedProps": {}, "protocolVersion": "1.0"}
+        body: dict[str, Any] = {"threadId": self.thread, "runId": self.run, "messages": [message]}
+        body |= {"resume": self.answers, "state": {}, "tools": [], "context": [], "forwardedProps": {}}
+        body |= {"protocolVersion": "1.0"}
         async with RawHttpClient(url) as client:
             await client.post_json(path, body, {"Last-Event-ID": after} if after else {})
             head = await client.read_head()

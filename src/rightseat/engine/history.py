@@ -63,7 +63,7 @@ def use_stored_results(
     """Replace results of server calls with the stored ones: a client could forge them. Add those that the client
     has not seen: the server was stopped before it sent them."""
     server_call_ids = {call.id for message in messages for call in message.calls if call.name in server_tools}
-    seen = {message.call_id for message in messages if message.role == "tool"}
+    unseen_ids = server_call_ids - {message.call_id for message in messages if message.role == "tool"}
     unknown = error_result("result_unknown", "The result of this earlier call is no longer held.").text
     with_results: list[Message] = []
     for message in messages:
@@ -71,8 +71,8 @@ def use_stored_results(
             text = stored_results.get(message.call_id or "", unknown)
             message = replace(message, parts=text_message("tool", text).parts)
         with_results.append(message)
-        unseen = (call.id for call in message.calls if call.id in server_call_ids - seen)
-        with_results += [text_message("tool", stored_results[id], call_id=id) for id in unseen if id in stored_results]
+        unseen = (call.id for call in message.calls if call.id in unseen_ids and call.id in stored_results)
+        with_results += [text_message("tool", stored_results[id], call_id=id) for id in unseen]
     return with_results
 
 

@@ -198,7 +198,8 @@ class ToolCallBatch:
                     await self.save_result(id, item.text)
                 elif isinstance(item, Pause):
                     self.record_pause(calls[number], item)
-                    await self.save_result(calls[number].id, UNANSWERED)
+                    if self.has_effect(calls[number]):
+                        await self.save_result(calls[number].id, UNANSWERED)
                 elif isinstance(item, Artifact):
                     for event in await present_artifact(item, self.turn, self.store):
                         yield event
@@ -208,6 +209,9 @@ class ToolCallBatch:
                     if next_number in done:
                         yield done[next_number]
                     next_number += 1
+
+    def has_effect(self, call: ToolCall) -> bool:
+        return self.tools[call.name].effect != "reads"
 
     async def save_result(self, call_id: str, text: str) -> None:
         if not self.keeps_results:
@@ -295,7 +299,7 @@ class ToolCallBatch:
         if tool is None or tool.call is None:
             yield error_result("unknown_tool", f"There is no tool {call.name} any more.")
             return
-        if self.keeps_results and tool.effect != "reads":
+        if self.keeps_results and self.has_effect(call):
             await self.store.save_results(self.turn.owner, {call.id: MAY_HAVE_RUN})
         state = self.states[call.id]
         # A sub-run does not see this conversation, so the turn tells it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from bisect import bisect_right
 from collections import OrderedDict
@@ -69,6 +70,8 @@ class ThreadLog:
     def find_ended_run(self, run: str, digest: str) -> RunEnded | None:
         """Return where a run with this id and digest is; None if there is none, or it did nothing."""
         number = self.runs.get((run, digest))
+        if number is None:
+            return None
         rows = [log_row.row for log_row in self.rows if log_row.run == number]
         return None if is_retryable([row.entry for row in rows]) else RunEnded(rows[0].first - 1, rows[-1].last)
 
@@ -198,15 +201,18 @@ class MemoryStore:
         self.evict_threads(owner)
         return log.last
 
-    def append_entries(self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry]) -> None:
+    def append_entries(
+        self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry]
+    ) -> asyncio.Future[None] | None:
         log = self.logs.get((owner.name, thread))
         if log is None:
-            return
+            return None
         for row in merge_rows(enumerate(entries, first)) if len(entries) > 1 else (EntryRow(first, first, entries[0]),):
             log.add(row)
         log.updated = self.clock()
         if is_run_end(entries[-1]):
             log.run = ""
+        return None
 
     async def read_entries(
         self, owner: Owner, thread: str, after: int = 0, until: int | None = None

@@ -125,6 +125,7 @@ class PendingQuestion(Struct, frozen=True):
     """Whether these messages answered a question before."""
 
 
+@runtime_checkable
 class Store(Protocol):
     """Keeps state that outlives a request. The owner is the first part of every key."""
 

@@ -210,8 +210,11 @@ def _merge_group(group: list[NumberedEntry]) -> EntryRow:
 
 
 def is_retryable(entries: Sequence[ThreadEntry]) -> bool:
-    """Whether a run failed before it did anything. One that a crash ended may have."""
-    return all(isinstance(entry, UserInput | RunStarted | RunFailed) and entry != RUN_RESTARTED for entry in entries)
+    """Whether a run failed before it did anything. One that a crash ended may have done something."""
+    return all(
+        isinstance(entry, UserInput | RunStarted) or (isinstance(entry, RunFailed) and entry.code != RUN_RESTARTED.code)
+        for entry in entries
+    )
 
 
 def hash_input(turn: Turn) -> str:

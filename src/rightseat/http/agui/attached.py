@@ -1,7 +1,7 @@
 """Attached AG-UI runs by their id: one that called a tool or ran a step is replayed when it is posted again.
 
-Its events are kept as a checkpoint, for as long as a continuation. A run that only answered is not kept: it has no
-effect that could happen twice.
+Its events are kept in the store as a tool's result is. A run that only answered is not kept: it has no effect that
+could happen twice.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import msgspec
 from rightseat.errors import StoreFailed
 from rightseat.types.agents import Responder
 from rightseat.types.events import CallStart, Event, StepStart, TextDelta
-from rightseat.types.stores import CheckpointStore
+from rightseat.types.stores import Store
 from rightseat.types.streams import closing
 from rightseat.types.threads import hash_input, is_run_end, merge_rows
 from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
 MAX_KEPT_EVENTS = 20_000
-MAX_KEPT_BYTES = 1 << 20
+MAX_KEPT_BYTES = 1 << 18
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _decoder = msgspec.json.Decoder(list[Event])
 
@@ -55,28 +55,29 @@ def is_effect(event: Event) -> bool:
 
 async def load_run(turn: Turn, store: object) -> list[Event]:
     """Return the events of the ended run; empty if there is none."""
-    if not turn.thread or not turn.run or not isinstance(store, CheckpointStore):
+    if not turn.thread or not turn.run or not isinstance(store, Store):
         return []
+    key = make_run_key(turn)
     try:
-        body = await store.get_checkpoint(turn.owner, make_run_key(turn))
-        return [] if body is None else _decoder.decode(body)
+        kept = await store.get_results(turn.owner, [key])
+        return _decoder.decode(kept[key]) if key in kept else []
     except (StoreFailed, msgspec.DecodeError):
         log.warning("a run cannot be replayed: what was kept of it cannot be read")
         return []
 
 
 async def save_run(turn: Turn, store: object, events: list[Event]) -> None:
-    if not turn.thread or not turn.run or not isinstance(store, CheckpointStore) or not is_run_end(events[-1]):
+    if not turn.thread or not turn.run or not isinstance(store, Store) or not is_run_end(events[-1]):
         return
     try:
         body = _encode([row.entry for row in merge_rows(enumerate(events, 1))])
         if len(body) <= MAX_KEPT_BYTES:
-            await store.save_checkpoint(turn.owner, make_run_key(turn), body)
+            await store.save_results(turn.owner, {make_run_key(turn): body.decode()})
     except (StoreFailed, TypeError, ValueError, RecursionError):
         log.warning("a run is not kept: posted again, it runs again")
 
 
 def make_run_key(turn: Turn) -> str:
-    """Return the key of a run's events: its thread plus a hash of its id and input."""
-    text = f"{turn.run}\0{hash_input(turn)}"
-    return f"{turn.thread}/run-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+    """Return the key of a run's events, beside the ids of calls: a hash of its ids and input."""
+    text = f"{turn.thread}\0{turn.run}\0{hash_input(turn)}"
+    return f"run_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
