@@ -92,7 +92,7 @@ class ActiveRun:
         self.ring: deque[ThreadEntry] = deque(maxlen=ring_size)
         self.before = self.last = self.shown = 0
         self.held = 0
-        """Number of the last entry that is shown only when it is stored."""
+        """Number of the last entry that is shown only when it is stored; 0 if none waits for that."""
         self.ring_start = EMPTY_RING
         """The number before the first entry in the ring."""
         self.size = 0
@@ -124,7 +124,7 @@ class ActiveRun:
             if stored is not None:
                 self.held = last
                 stored.add_done_callback(partial(self.on_stored, last))
-        if self.held > self.shown:
+        if self.held:
             return
         self.shown = last
         for reader in tuple(self.waiting):
@@ -134,9 +134,11 @@ class ActiveRun:
 
     def on_stored(self, number: int, stored: asyncio.Future[None]) -> None:
         """Show the entries up to a number, and deltas that follow it."""
-        if number > self.shown:
-            self.shown = self.last if number == self.held else number
-            self.wake_readers()
+        if number == self.held:
+            self.held, self.shown = 0, self.last
+        elif number > self.shown:
+            self.shown = number
+        self.wake_readers()
 
     def end(self) -> None:
         self.ended = True
