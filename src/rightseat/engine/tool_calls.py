@@ -210,9 +210,6 @@ class ToolCallBatch:
                         yield done[next_number]
                     next_number += 1
 
-    def has_effect(self, call: ToolCall) -> bool:
-        return self.tools[call.name].effect != "reads"
-
     async def save_result(self, call_id: str, text: str) -> None:
         if not self.keeps_results:
             return

@@ -19,7 +19,7 @@ class AguiClient:
 
     def build_request(self) -> tuple[str, dict[str, Any]]:
         tools = [{"name": name, "description": name, "parameters": TOOL_SCHEMA} for name in CLIENT_TOOLS]
-        run = {"threadId": "t1", "runId": f"r{len(self.history)}", "messages": self.history, "tools": tools}
+        run = {"threadId": "t1", "runId": str(uuid.uuid4()), "messages": self.history, "tools": tools}
         return "/agui/default", run | {"context": [], "state": {}, "forwardedProps": {}, "resume": self.resume}
 
     async def send_message(self, text: str) -> ClientResult:

@@ -266,7 +266,10 @@ def with_digest(flow: Flow) -> Flow:
     """Return the flow with its digest, a hash of its behavior without lines and file name."""
 
     def strip_lines(step: Step) -> Step:
-        return replace(step, line=0, on_error=strip_lines(step.on_error) if step.on_error else None)
+        # Without `retry` a step had 0 in earlier versions: what they left waiting goes on.
+        return replace(
+            step, line=0, retry=step.retry or 0, on_error=strip_lines(step.on_error) if step.on_error else None
+        )
 
     steps = {name: strip_lines(one) for name, one in flow.steps.items()}
     hashed = replace(

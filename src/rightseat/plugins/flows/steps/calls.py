@@ -353,7 +353,5 @@ STEP_KINDS = {
         has_effect=has_api_effect,
         get_tool=get_operation,
     ),
-    TOOL: StepKind(
-        run_tool, check_tool, repeatable=never_repeatable, has_effect=has_tool_effect, get_tool=get_script
-    ),
+    TOOL: StepKind(run_tool, check_tool, repeatable=never_repeatable, has_effect=has_tool_effect, get_tool=get_script),
 }
