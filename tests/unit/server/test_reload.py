@@ -40,7 +40,8 @@ AGENTS = {"query": "{ availableAgents { agents { id } } }" + " " * 60}
 async def observe(server: RightseatProcess, agent: FakeAguiAgent) -> dict[str, Any]:
     """What a client and an agent see of the settings: one request for each of them."""
     sent = {"x-tenant": "acme", "x-region": "eu"}
-    assert (await AGUI(server.url, "hello", "desk", sent)).finished
+    # Another text each time: the same run posted again is replayed.
+    assert (await AGUI(server.url, f"hello {len(agent.upstream.requests)}", "desk", sent)).finished
     schema, agents = [await post_graphql(server.url, query) for query in (SCHEMA, AGENTS)]
     async with RawHttpClient(server.url) as client:
         await client.get("/metrics")
