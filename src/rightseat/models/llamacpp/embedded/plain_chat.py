@@ -64,7 +64,7 @@ _NUMBER_WORDS = frozenset(
 _COMMON_WORDS = frozenset(
     re.findall(
         r"\w+",
-        """about also and are because been called for from has have into its known means more most not other people
+        """about also and answer are because been called for from has have into its known means more most not other people
         person process refers some something such than that the their there they this type used uses using was were
         what when where which with word you your""",
     )
@@ -227,7 +227,7 @@ class SentenceChecker:
         tokens = _take_tokens(self._pending, len(sentence))
         if self._short is not None and sentence.strip() and not self._shown:
             short, self._short = self._short, None
-            if short.probability >= _mean_probability(tokens):
+            if short.probability >= _mean_probability(tokens) or self._is_doubtful(tokens):
                 self.ended = True
                 yield from map(self._show, self._find_agreed_text(short, sentence))
                 self.disagrees = not self._shown
@@ -249,8 +249,9 @@ class SentenceChecker:
     def _find_agreed_text(self, short: ShortAnswer, sentence: str) -> Iterator[str]:
         """Yield the short answer up to the first number that neither the question nor the other answer has."""
         text = short.text
-        new_stems = _list_stems(text) - _list_stems(self._question)
-        if short.probability < MIN_LONE_PROBABILITY and not new_stems & _list_stems(sentence):
+        asked = _list_stems(self._question)
+        new_stems, other_stems = _list_stems(text) - asked, _list_stems(sentence) - asked
+        if short.probability < MIN_LONE_PROBABILITY and other_stems and not new_stems & other_stems:
             return
         known = _list_numbers(f"{self._question}\n{sentence}")
         ends = [match.start() for match in _CLAUSE_END.finditer(text) if match.start() >= _MIN_CLAUSE]

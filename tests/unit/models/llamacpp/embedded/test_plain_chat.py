@@ -174,6 +174,8 @@ def test_a_short_answer_is_a_probable_first_sentence(text: str, probability: flo
         (ShortAnswer("The liver pumps blood.", 0.95), "The heart does it.", "The liver pumps blood."),
         (ShortAnswer("The liver pumps blood.", 0.3), "The heart does it.", "The heart does it."),
         (ShortAnswer("A guitar has 45 strings.", 0.95), "It has 12 strings.", ""),
+        (ShortAnswer("Newton pumps.", 0.35), "Newton did in 1687.", "Newton pumps."),
+        (ShortAnswer("Egypt pumps.", 0.5), "The answer is what pumps.", "Egypt pumps."),
     ],
 )
 def test_the_surer_of_two_answers_is_shown(short: ShortAnswer, text: str, expected: str) -> None:
