@@ -99,6 +99,19 @@ _WISH = re.compile(
     r"perfect|fine))\b|(?:^|, )(?:an? |one )?(?:(?:dinner|lunch|quiet|nice|small|big|restaurant) )?(?:table|tble|"
     r"reservation|booking)\b"
 )
+# "Book us in" is a table where it says when one eats.
+_BOOK_IN = re.compile(
+    r"\b(?:(?:(?:book|squeeze|fit|get|pencil) (?:us|me)|(?:book|squeeze|fit) (?:the )?\d+ of us) in|"
+    r"(?:book|squeeze|fit) in (?:the )?\d+ of us|(?:book|squeeze|fit) in (?:a )?(?:party|group|family) of \d+|"
+    r"(?:book|squeeze|fit) (?:a )?(?:party|group|family) of \d+ in)(?=$|,| (?:at|for|on|tonight|tonite|tomorrow|this|"
+    r"next|"
+    r"around|to)\b)|\b(?:book|reserve) (?:us|me) (?:at|into)\b"
+)
+_MEAL_TIME = re.compile(
+    r"\b(?:\d{1,2}(?:[:.]\d\d)? ?(?:pm|o'?clock)|(?:1[0-9]|2[0-2])[:.]\d\d|\d{1,2}:\d\d|noon|midday|tonight|tonite|"
+    r"evening|lunch|"
+    r"dinner|brunch|breakfast|supper|at (?:1[0-2]|[1-9])(?=$|,| ))"
+)
 # Other meanings of the words, and sentences that tell or ask of a booking instead of asking for one.
 _OTHER_TABLE = re.compile(
     # a table of data, a piece of furniture, a game, another thing to book
@@ -106,11 +119,21 @@ _OTHER_TABLE = re.compile(
     r"document|periodic|multiplication|times table|league|coffee|dining|pool|ping|tennis|snooker|billiard|chairs|"
     r"wood|wooden|build|assemble|buy|sell|cheap|discount|price|cost|dollars|euros|pounds|bucks|amazon|ebay|ikea|"
     r"kitchen|draw|fill|create|paint|flights?|planes?|hotels?|rooms?|trains?|bus|movie|film|cinema|theat\w+|concert|"
-    r"tickets?|doctor\w*|dentist\w*|appointment|court|taxi|car|course|class|dogs?|cats?|order)\b|[$€£]|\bma(?:ke|de|"
+    r"tickets?|doctor\w*|dentist\w*|appointment|court|taxi|car|course|class|dogs?|cats?|order|nights|hostel|motel|"
+    r"inn|resort|"
+    r"airbnb|hilton|marriott|hyatt|suite|stay|check-?in|spa|massage|facial|haircuts?|hair|salon|barber\w*|nails?|"
+    r"manicure|"
+    r"gym|yoga|pilates|lesson|workshop|tour|museum|zoo|vet|vets|clinic|hospital|surgery|checkup|check-?up|surgeon|"
+    r"physio\w*|"
+    r"optician|bank|lawyer|garage|service|golf|bowling|karting|escape|paintball|cruise|ferry|boat|ski\w*|camp\w*|hall|"
+    r"conference|office|boardroom|studio|venue|photographer|band|cab|uber|limo|plumber|electrician|interview|match|"
+    r"game|show|"
+    r"festival|airline|airport|meeting)\b|[$€£]|\bma(?:ke|de|"
     r"king)(?: me| us| up)? (?:an?|the) (?:\w+ )?table\b(?! reservation| booking)|\b(?:at|on|under|"
     r"around) the table\b|"
     # a text, a lesson, another person, a condition
-    r"\b(?:author|novel|homework|script|recommend|suggest|review|available|correct|english|phrase|sentence|say|said|"
+    r"\b(?:author|novel|read|reading|club|homework|script|recommend|suggest|review|available|correct|english|phrase|"
+    r"sentence|say|said|"
     r"says|asked|told|translate|summari[sz]e|write|draft|email|mail|story|poem|remind|pretend|imagine|suppose|"
     r"example|practi[cs]e|deposit|refund|if|do i|do we|should|you can|they|he|she|or|maybe)\b|\b(?:tell|ask|call|"
     r"text|message) (?!me|us|and)\w+ (?:to|that|and|she|he)\b|"
@@ -135,10 +158,12 @@ morning weekend week monday tuesday wednesday thursday friday saturday sunday ja
 july august september october november december pm am o clock oclock half past quarter around near window outside
 inside terrace garden corner quiet big small large next under name time bar pub cafe bistro steakhouse pizzeria
 tavern highly rated top best nearby close food wife husband girlfriend boyfriend myself three parents th st nd rd h
-asap soon after before eat dine have free until
+asap soon after before eat dine have free until squeeze fit pencil seven eight
 """)
 _PLACE = re.compile(
-    r"\b(?:at|in|near|to|from|under|for)(?: (?:an?|the))?((?: (?!for\b|on\b|at\b|tonight|tomorrow)[\w'&-]+){1,3})"
+    r"\b(?:at|in|into|near|to|from|under|for)(?: (?:an?|the))?((?: (?!for\b|on\b|at\b|tonight|tomorrow)[\w'&-]+){1,3})|"
+    # Book The Red Lion for Sunday lunch
+    r"(?<=\bbook) the((?: (?!for\b|on\b|at\b|tonight|tomorrow)[\w'&-]+){1,3})(?= (?:for|on|at|tonight|tomorrow)\b)"
 )
 
 
@@ -153,7 +178,10 @@ def _count_people(clauses: list[str]) -> int:
     """Return the number of people of a request for a table; 0 if there is no request, or no or a doubtful number."""
     text = _POLITE.sub("", ", ".join(replace_english_numerals(clause) for clause in clauses))
     cores = [clause for clause in text.split(", ") if _TABLE.search(clause)]
-    if not cores or not _WISH.search(text) or _OTHER_TABLE.search(text):
+    if not cores and _MEAL_TIME.search(text):
+        cores = [clause for clause in text.split(", ") if _BOOK_IN.search(clause)]
+    is_wish = _WISH.search(text) or any(_BOOK_IN.search(clause) for clause in cores)
+    if not cores or not is_wish or _OTHER_TABLE.search(text):
         return 0
     if any(len(_BOOKING_WORDS.find_unknown(_PLACE.sub("", re.sub(r"\d+", "", clause)))) > 1 for clause in cores):
         return 0
@@ -219,7 +247,9 @@ def _count_people_zh(clauses: list[str]) -> int:
 
 _SALES = re.compile(r"\b(?:sales|revenues?|turnover|sold|sell)\b|销售|销量|业绩|营收|营业额|卖")
 _VIEW = re.compile(
-    r"\b(?:charts?|plot|graphs?|diagram|draw|visual\w*|picture|bars?|curve|histogram|trend|show|display|see|view|"
+    r"\b(?:charts?|plot|graphs?|diagram|draw|visual\w*|picture|bars?|curve|histogram|trends?|show|display|see|view|"
+    r"pull up|"
+    r"bring up|look at|trending|how'?s|"
     r"paint|render|how (?:did|have|has|were|are|was|is)|(?:do|did) .* look like|(?:best|worst|most|"
     r"least).*\b(?:months?|sales|sell)|months?.*\b(?:best|worst|most|least))\b|图|画|绘|显示|展示|可视化|看|曲线|"
     r"走势|趋势|怎么样|如何|最"
@@ -231,7 +261,7 @@ overview display draw create make generate render produce prepare view build pai
 years yearly annual each every per over time far using develop developed development going go went doing look
 looked looks looking did were best worst highest lowest strongest weakest better least total overall company
 business date nice boss wants lets shows was great good quick simple small how's performance performing progress
-evolve evolved changed first half
+evolve evolved changed first half pull bring up would past few recent last months trending trended looking latest
 看看 看一看 看下 查看 看 显示 展示 画出 画成 画 绘制 绘出 绘 生成 制作 做成 做 来 出来 出 张 幅 份 今年度 今年
 本年度 本年 上半年 全年 每个月 每月 各个月份 各个月 各月份 各月 按月份 按月 月度 逐月 月份 月 销售额 销售量 销量
 销售数据 销售情况 销售业绩 销售 业绩 营收 营业额 卖 数据 走势 趋势 曲线 统计 报表 报告 柱状图 条形图 折线图 曲线图
@@ -240,7 +270,8 @@ evolve evolved changed first half
 """)
 # Other sales than those of the year by month, or something else to do with them.
 _OTHER_SALES = re.compile(
-    r"\b(?:this month|last|previous|next|make sales|sales (?:to|need|want|like|line|team|tax|rep|date|business)|"
+    r"\b(?:this month|last(?! (?:few |couple of |several )?months\b)|past (?!(?:few |couple of |several )?months\b)|"
+    r"previous|next|make sales|sales (?:to|need|want|like|line|team|tax|rep|date|business)|"
     r"(?:want|need|in) sales|not|don'?t|never|no|why|how (?:do|can|could|would|should|to) (?:i|we|you|make|draw|plot|"
     r"create)|(?:what|which)(?: is|'s|s)? (?:an?|the best|better|are) |what (?:is|are) (?:the )?sales$|is an? |who|"
     r"when|i sold|my car)\b|^(?:i|we) (?:see|like|have|view|get|make|show|plot|draw|can see|love)\b|^(?:sales|"

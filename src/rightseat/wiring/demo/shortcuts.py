@@ -20,7 +20,8 @@ _ABOUT_TIME = re.compile(
 _ABOUT_TABLES = re.compile(
     r"^(?=.{0,200}$)(?!.*\b(?:how|what|which|who|why|when|where|should|recommend|suggest|summar\w*|translate|"
     r"write|draft|"
-    r"email|story|remind|cancel|change|not|never|flights?|hotels?|rooms?|tickets?|trains?|html|sql|excel|"
+    r"email|story|remind|cancel|change|not|never|flights?|hotels?|rooms?|tickets?|trains?|html|sql|excel|did|have you|"
+    r"already|read|conference|hall|meeting|venue|"
     r"columns?)\b|.*n't\b)"
     r"(?=.*\b(?:book|booking|reserve|reservation)\b)(?=.*\b(?:table|dinner|lunch|restaurant|seats|reservation)\b)|"
     r"^(?=.{0,120}$)[^,]{0,40}\b(?:need|want|like|get|have)\b.{0,20}\btable\b.{0,30}\b(?:tonight|tomorrow|"

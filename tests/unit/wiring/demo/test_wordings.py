@@ -10,8 +10,9 @@ import pytest
 
 from rightseat.models.llamacpp.embedded.clauses import split_clauses
 from rightseat.models.llamacpp.embedded.help_answers import find_topic
-from rightseat.models.llamacpp.embedded.help_topics import CAPABILITY, SETUP_TOPICS, SMALL_TALK, WHO
+from rightseat.models.llamacpp.embedded.help_topics import CAPABILITY, SETUP_TOPICS, WHO
 from rightseat.models.llamacpp.embedded.request_intent import correct_slang
+from rightseat.models.llamacpp.embedded.small_talk import SMALL_TALK
 from rightseat.wiring.demo import BOOKING_TOOL, CLOCK_TOOL, SALES_TOOL
 from rightseat.wiring.demo.shortcuts import SHORTCUTS
 
@@ -21,7 +22,7 @@ TOPICS = {
     "capability": (CAPABILITY,),
     "who": (WHO,),
     "tools": (SETUP_TOPICS[0],),
-    "model": (SETUP_TOPICS[3],),
+    "model": (SETUP_TOPICS[5],),
 }
 CALLS = [
     *((question, {BOOKING_TOOL: {"people": people}}) for question, people in WORDINGS["book"]),

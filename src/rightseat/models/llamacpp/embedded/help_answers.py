@@ -10,15 +10,9 @@ import re
 from collections.abc import Mapping
 
 from rightseat.models.llamacpp.embedded.clauses import MAX_LENGTH, is_question, split_clauses
-from rightseat.models.llamacpp.embedded.help_topics import (
-    CAPABILITY,
-    SETUP_TOPICS,
-    SMALL_TALK,
-    WHO,
-    HelpTopic,
-    is_pleasantry,
-)
+from rightseat.models.llamacpp.embedded.help_topics import CAPABILITY, MAKER, SETUP_TOPICS, WHO, HelpTopic
 from rightseat.models.llamacpp.embedded.shortcuts import Shortcut
+from rightseat.models.llamacpp.embedded.small_talk import SMALL_TALK, is_aside, is_pleasantry
 from rightseat.types.language import Language
 from rightseat.types.model import ToolSpec
 from rightseat.types.sentences import get_sentence
@@ -51,41 +45,71 @@ def find_help_answer(
         return describe_tools(tools, shortcuts, language)
     if topic is None or has_own_voice or is_reply:
         return None
-    return (find_yes_or_no(" ".join(clauses), language) if topic is WHO else "") + topic.get_answer(language)
+    return describe_model(" ".join(clauses), language) if topic is WHO else topic.get_answer(language)
 
 
 def find_topic(clauses: list[str]) -> HelpTopic | None:
     """Return the topic of a message by its clauses: of small talk only if there is nothing else."""
     talk = {clause: topic for clause in clauses if (topic := _find_small_talk(clause))}
     rest = [clause for clause in clauses if clause not in talk and not is_pleasantry(clause)]
+    small_talk = min(talk.values(), key=SMALL_TALK.index, default=None)
     if not rest:
-        return min(talk.values(), key=SMALL_TALK.index, default=None)
+        return small_talk
     topics = (*SETUP_TOPICS, WHO, CAPABILITY)
     topic = next((topic for topic in topics if topic.matches(rest)), None)
     if topic is None and sum(map(is_question, rest)) == 1:
         # Clauses that say what it is wished for: "I want it to check our stock, how do I add my own tools?"
         asked = [clause for clause in rest if is_question(clause)]
         topic = next((topic for topic in topics if topic.takes_asides and topic.matches(asked)), None)
-    return topic
+    return small_talk if topic is None and all(map(is_aside, rest)) else topic
 
 
 def _find_small_talk(clause: str) -> HelpTopic | None:
     return next((topic for topic in SMALL_TALK if topic.matches([clause])), None)
 
 
-_ASKS_YES_OR_NO = re.compile(r"\b(?:are you|am i|is this|is it)\b|你是(?!谁|什么|哪)|在[跟和]", re.IGNORECASE)
-_OTHERS = re.compile(
-    r"\b(?:human|person|people|chatgpt|gpt\S*|claude|gemini|copilot|deepseek|siri|alexa)\b|真人|人类|个人|是人吗|"
-    r"chatgpt|gpt",
+_ASKS_YES_OR_NO = re.compile(
+    r"\b(?:are you|am i|is this|is it|is there|you are|you're|were you|do you run|did)\b|[你您]是(?!谁|什么|哪)|"
+    r"在[跟和]",
     re.IGNORECASE,
 )
-_MACHINES = re.compile(r"\b(?:ai|robot|bot|machine|llm|computer|program)\b|机器人?|人工智能|程序|模型", re.IGNORECASE)
+_ASKS_MAKER = re.compile(
+    r"\b(?:made|make|makes|built|build|created?|creators?|trained?|developed?|developers?|designed|programmed|"
+    r"programmer|invented|inventor|engineered|coded|owns?|owned|owner|maker|makers|company|organi[sz]ation|behind|"
+    r"belong|"
+    r"work for|come from|responsible)\b|公司|开发|创造|训练|发明|作者|主人|老板|团队|谁.{0,3}[做写造]|"
+    r"[做写造].{0,2}的|出品|研发|旗下",
+    re.IGNORECASE,
+)
+_PEOPLE = re.compile(r"\b(?:human|person|people)\b|真人|人类|个人|是人吗", re.IGNORECASE)
+_OTHER_MODELS = re.compile(
+    r"\b(?:chatgpt|gpt\S*|claude|gemini|bard|copilot|deepseek|grok|llama|qwen|kimi|mistral|siri|alexa|google|openai|"
+    r"microsoft|meta|facebook|anthropic|apple|amazon|nvidia|baidu|alibaba|tencent|bytedance|huawei|deepmind|xai|ibm)\b|"
+    r"chatgpt|gpt|openai|google|claude|gemini|deepseek|kimi|llama|文心|千问|豆包|元宝|智谱|星火|谷歌|百度|阿里|腾讯|"
+    r"微软|字节|"
+    r"华为|苹果",
+    re.IGNORECASE,
+)
+_OWN_NAMES = re.compile(r"\b(?:hugging ?face|smollm\w*|rightseat)\b", re.IGNORECASE)
+_MACHINES = re.compile(
+    r"\b(?:ai|robot|bot|chatbot|machine|llm|computer|program)\b|机器人?|人工智能|程序|模型", re.IGNORECASE
+)
+
+
+def describe_model(question: str, language: Language) -> str:
+    """Return who answers, and who made the model where that is asked."""
+    asks_maker = _ASKS_MAKER.search(question) is not None and _PEOPLE.search(question) is None
+    return find_yes_or_no(question, language) + (MAKER[language] if asks_maker else WHO.get_answer(language))
 
 
 def find_yes_or_no(question: str, language: Language) -> str:
     """Return `No. ` to a person who asks for a human or another assistant, `Yes. ` for a machine, else nothing."""
-    asks_others, asks_machine = bool(_OTHERS.search(question)), bool(_MACHINES.search(question))
-    if not _ASKS_YES_OR_NO.search(question) or asks_others == asks_machine:
+    if _OWN_NAMES.search(question):
+        return ""
+    names_other = _OTHER_MODELS.search(question) is not None
+    asks_others = names_other or bool(_PEOPLE.search(question))
+    asks_machine = bool(_MACHINES.search(question)) and not names_other
+    if asks_others == asks_machine or not (names_other or _ASKS_YES_OR_NO.search(question)):
         return ""
     if language == "zh":
         return "不是。" if asks_others else "是的。"

@@ -18,6 +18,14 @@ _MODEL_ZH = (
     "我是 rightseat 内置的小模型：SmolLM2，1.35 亿参数，在这台机器上运行，带有调用工具的适配器。"
     "我擅长调用工具并根据结果回答，不擅长常识和推理。"
 )
+MAKER: dict[Language, str] = {
+    "en": "I am SmolLM2, a language model with 135 million parameters, made by Hugging Face. rightseat serves me on "
+    "this "
+    "machine, with an adapter of its own for calling tools.",
+    "zh": "我是 SmolLM2，由 Hugging Face 开发的语言模型，1.35 亿参数。rightseat 在这台机器上运行我，"
+    "并为我加上了调用工具的适配器。",
+}
+"""Answer to those who ask who made the model."""
 
 
 class HelpTopic(Struct, frozen=True):
@@ -25,8 +33,8 @@ class HelpTopic(Struct, frozen=True):
 
     needs: tuple[str, ...]
     """Patterns that the message has, all of them."""
-    vocabulary: Vocabulary
-    """Words of what is asked; other words make it another question."""
+    vocabulary: Vocabulary | None
+    """Words of what is asked; other words make it another question. None: the patterns are of whole clauses."""
     en: str
     zh: str
     takes_asides: bool = True
@@ -35,114 +43,45 @@ class HelpTopic(Struct, frozen=True):
     def matches(self, clauses: list[str]) -> bool:
         text = ", ".join(clauses)
         asked = [clause for clause in clauses if not is_statement(clause)] if self.takes_asides else []
-        has_needs = all(_compile(pattern).search(text) for pattern in self.needs)
-        return has_needs and all(self.vocabulary.covers(clause) for clause in asked or clauses)
+        has_needs = all(compile_pattern(pattern).search(text) for pattern in self.needs)
+        vocabulary = self.vocabulary
+        return has_needs and (vocabulary is None or all(vocabulary.covers(clause) for clause in asked or clauses))
 
     def get_answer(self, language: Language) -> str:
         return self.zh if language == "zh" else self.en
 
 
 @functools.cache
-def _compile(pattern: str) -> re.Pattern[str]:
+def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Compile with the first question: start-up does not pay for the patterns."""
     return re.compile(pattern)
 
 
-_COURTESY_WORDS = """
-hi hello hey hiya yo howdy greetings good morning afternoon evening day to you all everyone there again dear
-assistant bot robot ai computer friend friends partner mate buddy sir team folks and so oh well ok okay please my
-the today very much a s
-你好 您好 嗨 哈喽 哈啰 哈罗 早上好 上午好 中午好 下午好 晚上好 早安 早 大家 各位 朋友 助手 啊 呀 呢 吗 哦 嘛 吧 了
-啦 好 的 你 您
-"""
-_COURTESY = Vocabulary(_COURTESY_WORDS, with_common=False)
-
-
-def _small_talk(pattern: str, words: str, en: str, zh: str) -> HelpTopic:
-    return HelpTopic((pattern,), Vocabulary(words + _COURTESY_WORDS, with_common=False), en, zh)
-
-
-# The first that fits answers: what stands above is more of an answer than what stands below.
-SMALL_TALK = (
-    _small_talk(
-        r"\bhow(?:'s|'re|s| is| are| have| goes)? (?:you|it going|it hanging|your|things|life|everything)\b|"
-        r"\bhow do you (?:do|feel)|\bwhat(?:'s| is|s) (?:up|new|happening|going on)|\bare you (?:doing |"
-        r"feeling )?(?:ok|okay|alright|well|fine)\b|你好吗|怎么样|最近好吗|(?:过得|心情)(?:好|如何)",
-        "how are hows doing is it going hanging your been things life everything lately what whats up new "
-        "happening on do feel feeling with for treating goes have right now ok alright fine re 最近 今天 过得 过的 "
-        "心情 怎么样 如何 好吗",
-        "I'm fine, thank you. How can I help you?",
-        "我很好，谢谢！请问有什么可以帮您？",
-    ),
-    _small_talk(
-        r"\b(?:speak|understand|know) (?:chinese|english)|(?:说|讲|用|懂)(?:中文|英文|英语|汉语)",
-        "can do speak understand know chinese english 会 能 可以 说 讲 用 懂 中文 英文 英语 汉语",
-        "I understand English and Chinese requests; my own sentences are best in English.",
-        "可以，我能听懂中文和英文的请求；我的英文比中文好。",
-    ),
-    _small_talk(
-        r"\b(?:thanks?|thx|ty|cheers|appreciated?|grateful|thankful)\b|谢|辛苦",
-        "great cool perfect nice thanks thank thx ty cheers so lot again that is all for your help i appreciate "
-        "it appreciated many that's awesome got helping helped helpful letting me know answer answering info "
-        "information assistance assisting response time kindly bunch million question really grateful thankful am "
-        "m been have ve big are re best out giving this now need want like would can 非常 多谢 谢谢 感谢 十分 "
-        "你的 您的 帮助 辛苦",
-        "You're welcome! Ask me anything else whenever you like.",
-        "不客气！还有问题随时问我。",
-    ),
-    _small_talk(
-        r"\b(?:good ?bye|bye|(?:see|catch) (?:you|ya)|good night|cya|later|farewell|adios|sayonara|ciao|take care|"
-        r"have a (?:good|nice|great)|i (?:have|need|got) to (?:go|run)|gotta (?:go|run))\b|\b(?:nice|good|"
-        r"great)\b.*\b(?:talk|chat|speak)(?:ing)? (?:to|with) you\b|再见|拜拜|晚安|回头见|明天见",
-        "goodbye bye see ya later soon tomorrow night cya for now have nice one catch around farewell adios "
-        "sayonara ciao take care go going run got gotta need i it was great talking chatting speaking talk chat "
-        "speak with until next time 再见 拜拜 晚安 回头见 明天见",
-        "Goodbye! Have a nice day.",
-        "再见，祝您愉快！",
-    ),
-    _small_talk(
-        r"\b(?:testing|ping|hello world|working|home|(?:are you|anybody|anyone|somebody|someone) (?:there|here|"
-        r"around))\b|^(?:just a )?test\b|does this work|测试|在吗|在不在|有人",
-        "test testing just ping world is are anybody anyone somebody someone home here around this it working "
-        "does work on online awake 测试 一下 在 不在 有人 有没有人 这里",
-        "Yes, I am here. Ask me a question.",
-        "我在，请提问。",
-    ),
-    _small_talk(
-        r"\b(?:hi|hello|hey|heyo|hiya|yo|sup|howdy|greetings|aloha|hola|bonjour|ahoy|salutations|morning|(?:nice|"
-        r"good) to see|good (?:morning|afternoon|evening|day)|meet you)\b|你好|您好|嗨|哈[喽啰罗]|[早午晚]上?好|"
-        r"早安|大家好|^早|认识",
-        "heyo sup aloha hola bonjour ahoy salutations see nice pleased glad great meet meeting is it hope are "
-        "doing having i am 很 高兴 认识 见到 幸会 祝",
-        "Hello! How can I help you?",
-        "你好！请问有什么可以帮您？",
-    ),
-    _small_talk(
-        r"^(?:ok(?:ay)?|cool|great|nice|perfect|good|got it|i see|alright|all right|wow|well done|awesome|好|明白|"
-        r"知道了|不错|太好了|真棒|厉害)",
-        "cool great nice perfect got it i see alright right wow done awesome 好吧 明白 知道 不错 太 真 棒 厉害",
-        "Good! What would you like to do next?",
-        "好的！接下来想做什么？",
-    ),
-)
-_PLEASANTRY = (
-    r"^(?:i )?hope (?:you|all|this)\b|^(?:i am|i'm|im|my name is|my name's|this is) [a-z]+$|^(?:我是|我叫).{1,4}$"
-)
-
 WHO = HelpTopic(
     (
-        r"\b(?:models?|llm|(?:an|which|what|or|this|the|of|real) ai|bot|robot|human|person|machine|computer|program|"
+        r"\b(?:models?|llm|(?:an|which|what|or|this|the|of|real) ai|bot|chatbot|bard|grok|llama|qwen|kimi|mistral|"
+        r"smollm2?|siri|alexa|robot|human|person|machine|computer|program|"
         r"chatgpt|gpt\S*|claude|gemini|copilot|deepseek|parameters|yourself|your (?:full |first |real )?name|"
         r"(?:talking|speaking|chatting) (?:to|with)|(?:call|name|address|named?|refer to) you|you (?:have a name|"
         r"called|go by|made|built)|what name|(?:be|being) called|your (?:creator|maker|inventor|developer|"
-        r"programmer)|you real|real or|(?:who|what) are you)\b|\b(?:made|built|created|trained|developed|designed|"
-        r"programmed|invented|engineered|coded|manufactured|constructed|crafted|makes|behind) (?:you|by|the ai|"
-        r"this)\b|模型|真人|机器人|人工智能|(?<![a-z])ai(?![a-z])|chatgpt|gpt|[你您](?:到底|究竟)?是谁|叫(?:什么|"
+        r"programmer|company|makers|creators|developers|owner)|you (?:from|belong to|work for|owned)|you real|real "
+        r"or|(?:who|what) are you)\b|\b(?:made|built|created|trained|developed|designed|"
+        r"programmed|invented|engineered|coded|manufactured|constructed|crafted|makes?|build|create|develop|train|"
+        r"owns?|behind|company is|company are) (?:you|"
+        r"by|the ai|this|it)\b|模型|真人|机器人|人工智能|(?<![a-z])ai(?![a-z])|chatgpt|gpt|[你您](?:到底|究竟)?是谁|"
+        r"叫(?:什么|"
         r"啥)|[你您]的名字|(?<!写)自我介绍|[你您]自己|[你您]是什么$|[你您]是.{0,3}公司的|谁.{0,3}(?:创造|开发|做|"
-        r"训练).{0,2}你|你是.{1,6}(?:开发|训练|创造|做)|参数|是(?:不是)?(?:一个)?人吗",
-        r"\b(?:you|your|yourself|this|here|behind|am i|the (?:ai|model|bot|other side|other end))\b|[你您]|这|背后|"
+        r"训练).{0,2}你|你是.{1,6}(?:开发|训练|创造|做)|参数|是(?:不是)?(?:一个)?人吗|文心一言|文心|通义千问|千问|豆包|"
+        r"元宝|智谱|星火|deepseek|kimi|claude|gemini|llama|谁.{0,3}(?:开发|做出来|发明|写|造)|[你您](?:的)?(?:公司|"
+        r"开发者|"
+        r"作者|主人|老板)|哪(?:家|个)(?:公司|团队|厂)|(?:谷歌|百度|阿里|腾讯|微软|字节|华为|openai|"
+        r"google).{0,4}(?:做|开发|"
+        r"出|家|训练|的)",
+        r"\b(?:you|your|yourself|this|here|behind|am i|under the hood|is running|the (?:ai|model|bot|other side|"
+        r"other end))\b|[你您]|这|背后|"
         r"我是?在|^自我介绍",
-        r"^(?!.*\b(?:my name|(?:refer to|call|know|about) me|name am i|for me|say that|dog)\b)",
+        r"^(?!.*\b(?:my name|(?:refer to|call|know|about) me|name am i|for me|say that|dog|heard of|(?:do|did) you "
+        r"(?:know|like|love) (?!which|what|who|how))\b)",
     ),
     Vocabulary("""
     model models llm ai language large big small size how running run runs behind powers power powering powered
@@ -154,9 +93,17 @@ WHO = HelpTopic(
     programmed invented engineered coded wrote responsible first full refer address named go goes prefer consider
     think sound whom team organization either whether aren not t someone else specify prove tell way making makes
     call calling known given particular certain manufactured constructed crafted coder owner owns came brought
-    state answer gpt4
+    state answer gpt4 chatbot bard grok kimi mistral smollm smollm2 google openai microsoft meta facebook anthropic
+    apple
+    amazon nvidia baidu alibaba tencent bytedance huawei deepmind xai ibm hugging face rightseat rightseat's guys behind
+    belong from owned did companies makers creators developers origin under hood engine brain technology powering
+    exactly kinda by build create develop train
     聊聊 讲讲 说说 背后 模型 语言 大 小 多大 参数 参数量 基于 版本 叫 名字 名 谁 真人 机器人 机器 人工智能 人 程序
     公司 开发 训练 创造 做 介绍 自我介绍 聊天 说话 对话 聊 跟 不是 还是 家 哪家 哪种 助手
+    文心一言 文心 通义千问 千问 豆包 元宝 智谱 星火 deepseek kimi claude gemini llama gpt chatgpt openai google 谷歌
+    百度 阿里巴巴
+    阿里 腾讯 微软 字节跳动 字节 华为 苹果 发明 造 出来 出品 出 写 作者 开发者 主人 老板 团队 厂 底层 厂家 研发 发布
+    属于 旗下
     """),
     _MODEL_EN,
     _MODEL_ZH,
@@ -172,13 +119,21 @@ CAPABILITY = HelpTopic(
         r"should) i use (?:you|this)\b|\b(?:what|which|ideas?|examples?|suggestions?|suggest|questions|things|stuff|"
         r"list)\b.*\b(?:ask|try)\b|\b(?:ask|try)\b.*\b(?:suggestions?|ideas?|examples?)\b|\bwhat can (?:i|we) (?:do|"
         r"use|say)\b|\b(?:your|you|list|show|what|which)\b.*\b(?:capabilit(?:y|ies)|abilit(?:y|ies)|skills?|"
-        r"features?|functions|tools)\b|^(?:please |i need )?help(?: me)?(?: please)?$|^menu$|(?:能|会|可以)(?:帮|"
+        r"features?|functions|tools)\b|\b(?:where|how|what)\b.*\b(?:start|begin|started)\b|\b(?:sure|know|idea|"
+        r"clue)\b.*\b(?:where|how|what)\b.*\b(?:start|begin|"
+        r"do|ask)\b|\bwhat (?:are|is) (?:you|this|it|it all) (?:good |here |useful |used |meant )?(?:at|for|about)\b|"
+        r"\bhow "
+        r"does (?:this|it)(?: thing| all)? work$|^(?:please |i need )?help(?: me)?(?: please)?$|^menu$|(?:能|会|"
+        r"可以)(?:帮|"
         r"为)?.{0,4}(?:做|干|帮)(?:.{0,3}(?:什么|啥|哪些)|点|忙?$)|[你您].{0,3}[会能](?:些)?(?:什么|啥)|(?:什么|"
         r"哪些|啥).{0,2}(?:功能|工具|能力|本领|本事|用处|技能)|[你您]的?.{0,3}(?:功能|能力|本领|技能)|"
         r"[你您](?:都)?(?:懂|擅长)(?:些)?(?:什么|啥)|[你您](?:是|来)?(?:干嘛|干什么|做什么)(?:用)?的?$|"
-        r"问[你您]?(?:些|点)?(?:什么|哪些|啥)|(?:怎么|如何)使用[你您]|^(?:帮助|功能)$|(?:第一次|刚来|刚用|新来|"
+        r"问[你您]?(?:些|点)?(?:什么|哪些|啥)|(?:怎么|如何)使用[你您]|^(?:帮助|功能)$|(?:从哪|怎么|如何|"
+        r"该怎样).{0,3}(?:开始|入手|上手|入门)|(?:能|可以|该)怎么用[你您这]?|[你您](?:都|最)?(?:拿手|擅长)|"
+        r"(?:第一次|刚来|刚用|新来|"
         r"不知道).*(?:例子|建议|示例)",
-        r"^(?!.*\b(?:you (?:like|love|want|need|see|say|think|mind)|know me|good time)\b)(?!.*\bi (?:need|"
+        r"^(?!.*\b(?:you (?:like|love|want|need|see|say|think|mind)|know me|good time|born|start (?:an?|the)|"
+        r"began|did)\b)(?!.*\bi (?:need|"
         r"want) (?!to know|some|an?|ideas|suggestions|examples))",
     ),
     Vocabulary("""
@@ -188,9 +143,11 @@ CAPABILITY = HelpTopic(
     work works first time new type types subject subjects topic topics area areas query queries answer answers
     answering respond response know about knowledgeable knowledgable familiar versed assist accept allowed commands
     command bored asked certain best opened started start begin menu may programmed benefit complete anything
-    something everything available me show demo
+    something everything available me show demo sure unsure clue lost confused beginner newbie used meant here getting
+    bit honestly no idea completely totally today place
     拿 来 干嘛 懂 擅长 技能 做 干 帮我 帮忙 忙 事情 事 功能 工具 能力 本领 本事 用处 用 使用 不知道 问题 例子 示例
     建议 介绍 第一次 刚来 刚 新来 助手 机器人 帮助 试试 试 哪些
+    从哪里 从哪儿 从哪 开始 入手 上手 入门 新手 小白 拿手 最 先 第一步 东西 玩 玩意儿 玩意
     """),
     "",
     "",
@@ -199,7 +156,8 @@ CAPABILITY = HelpTopic(
 _SETUP = """
 add register create write make define connect plug hook expose extend integrate install build bring set setup
 configure put load change switch use using swap replace run running pick choose work support call code own custom
-new another more server assistant bot rightseat step steps way explain do does instead did
+new another more server assistant bot rightseat step steps way explain do does instead did link wire attach let
+reach access query able works
 添加 增加 新增 加 注册 写 定义 自定义 接入 接进 接到 接 使用 扩展 连接 集成 嵌入 配置 设置 设 安装 换成 换 切换
 更换 改用 改成 改 填 放 弄 成 支持 来 进 里 哪里 哪儿 新的 新 助手 步骤 办法 方法 教 调用 当 做
 """
@@ -210,14 +168,15 @@ SETUP_TOPICS = (
             r"assistant|rightseat|server)\b.*\b(?:functions?|code|script)\b|工具|(?:函数|脚本).*(?:[你您]|这里|"
             r"助手)|(?:[你您]|这里|助手).*(?:函数|脚本)",
             r"\b(?:add(?:ed|ing)?|call|register(?:ed)?|connect|plug|hook|expose|extend|integrate|install|define|"
-            r"create|write|build|bring|custom|own|give|new)\b|添加|增加|加|注册|写|定义|接|调用|扩展|自己的",
+            r"create|write|build|bring|custom|own|give|new|use it|as a tool|let you)\b|添加|增加|加|注册|写|定义|接|"
+            r"调用|扩展|自己的",
             r"\b(?:how|can|could|possible|where|what|support|do i)\b|怎|如何|能|可以|支持",
         ),
         Vocabulary(
             _SETUP
             + """
         tool tools action actions function functions python script scripts code added registered adding calling let
-        it into inventory database
+        it into inventory database as wrote written turn
         工具 函数 脚本 代码 程序 功能
         """
         ),
@@ -228,12 +187,19 @@ SETUP_TOPICS = (
     ),
     HelpTopic(
         (
-            r"\b(?:plugins?|openapi|(?:my|our|own|rest|an?) apis?)\b(?! key)|插件|接口|api(?! ?(?:密钥|keys?))",
-            r"\b(?:add|write|create|make|use|install|connect|load|what is a(?= plugin))\b|添加|增加|加|写|安装|使用|"
-            r"接入|什么是插件",
+            r"\b(?:plugins?|openapi|(?:my|our|own|rest|an?|this|company|internal) (?:\w+ )?(?:apis?|endpoints?|"
+            r"web ?services?)|(?:have|got|built|wrote|made|run)\b[^,]{0,40}\b(?:apis?|endpoints?|web "
+            r"?services?))\b(?! keys?)|插件|"
+            r"接口|api(?! ?(?:密钥|keys?))",
+            r"\b(?:add|write|create|make|use|install|connect|load|call|let you|hook|plug|link|integrate|wire|reach|"
+            r"query|"
+            r"access|bring|what is a(?= plugin))\b|添加|增加|加|写|安装|使用|接|连|调用|对接|什么是插件",
             r"\b(?:how|can|could|where|what|possible|do)\b|怎|如何|能|可以|什么",
         ),
-        Vocabulary(_SETUP + "plugin plugins openapi rest api apis 插件 接口 api"),
+        Vocabulary(
+            _SETUP + "plugin plugins openapi rest api apis endpoint endpoints service services webservice web company "
+            "internal http backend 插件 接口 api 服务 公司 对接 连 内部 后端"
+        ),
         "A plugin is a folder with a `plugin.json` and the API's OpenAPI file: start with `rightseat serve "
         "--plugins FOLDER`. "
         "The page docs/plugins.md shows how to write one.",
@@ -242,15 +208,58 @@ SETUP_TOPICS = (
     ),
     HelpTopic(
         (
-            r"\b(?:react|copilotkit|openbb|front ?end|web ?site|web ?app|web ?page|mcp|ag-?ui)\b|react|前端|网站|"
-            r"网页|客户端|openbb|copilotkit",
-            r"\b(?:connect|embed|integrate|call|use|add|put)\b|连接|接|集成|嵌入",
-            r"\b(?:how|can|could|where|what|possible|do)\b|怎|如何|能|可以",
+            r"(?<![a-z])mcp(?![a-z])",
+            r"\b(?:connect|add|use|call|hook|plug|integrate|support|set ?up|configure|attach|install|link|put|wire|"
+            r"register|"
+            r"work)\b|连|接|用|加|支持|配置",
+            r"\b(?:how|can|could|where|what|possible|do|does|is)\b|怎|如何|能|可以|支持|吗",
+        ),
+        Vocabulary(_SETUP + "mcp server servers client clients tool tools with 服务器 服务 客户端 工具 连 mcp"),
+        "Name the MCP server in `rightseat.toml`: `[mcp.notes]` with a `command` or a `url`, then `mcp = "
+        '["notes"]` under '
+        "`[assistants.default]`. MCP clients find this server at `/mcp`. The page docs/mcp.md has both.",
+        "在 `rightseat.toml` 里登记 MCP 服务器：`[mcp.notes]` 下写 `command` 或 `url`，再在 `[assistants.default]` "
+        "下写 "
+        '`mcp = ["notes"]`。MCP 客户端可连接本服务器的 `/mcp`。两者都见 docs/mcp.md。',
+    ),
+    HelpTopic(
+        (
+            r"\b(?:databases?|postgres\w*|mysql|mariadb|sqlite|duckdb|sql server|db)\b|数据库|postgres|mysql|sqlite|"
+            r"duckdb",
+            r"\b(?:connect|add|use|hook|plug|integrate|link|query|access|reach|read|attach|wire|work with|support|"
+            r"give|let "
+            r"you|point|talk to)\b|连|接|用|查|读|加|支持|配置",
+            r"\b(?:how|can|could|where|what|possible|do|does|is)\b|怎|如何|能|可以|支持|吗",
+            r"\b(?:my|our|own|you|this|here|rightseat|assistant|bot|it)\b|[我你您这]|自己",
         ),
         Vocabulary(
             _SETUP
             + """
-        react copilotkit openbb frontend front website site webapp web app page mcp agui ag-ui ag ui client
+        database databases postgres postgresql mysql mariadb sqlite duckdb sql db company data read talk point company's
+        directly existing to up
+        数据库 数据 公司 连 查询 查 读取 读 postgres postgresql mysql sqlite duckdb 直接 对接 里面
+        """
+        ),
+        'Name the database in `rightseat.toml`: `[databases.shop]` with `url = "sqlite:///shop.db"` (PostgreSQL, '
+        "MySQL and "
+        "DuckDB too). Flows of plugins query it, and only read. The page docs/databases.md shows it.",
+        '在 `rightseat.toml` 里登记数据库：`[databases.shop]` 下写 `url = "sqlite:///shop.db"`（也支持 '
+        "PostgreSQL、MySQL 和 "
+        "DuckDB）。插件的流程可以查询它，而且只读。写法见 docs/databases.md。",
+    ),
+    HelpTopic(
+        (
+            r"\b(?:react|vue|angular|copilotkit|openbb|front ?end|ui|web ?site|web ?app|web ?page|app|ag-?ui|openai "
+            r"(?:client|"
+            r"sdk))\b|react|前端|网站|网页|客户端|openbb|copilotkit|vue",
+            r"\b(?:connect|embed|integrate|call|use|add|put|plug|hook|link|wire|attach)\b|连接|接|集成|嵌入",
+            r"\b(?:how|can|could|where|what|possible|do)\b|怎|如何|能|可以",
+            r"\b(?:you|this|my|our|rightseat|server|assistant|copilotkit|openbb|ag-?ui|bot|it)\b|[\u4e00-\u9fff]",
+        ),
+        Vocabulary(
+            _SETUP
+            + """
+        react vue angular copilotkit openbb frontend front website site webapp web app page agui ag-ui ag ui client sdk
         workspace browser application embed integrate
         前端 网站 网页 客户端 应用 中 程序
         """
@@ -265,14 +274,17 @@ SETUP_TOPICS = (
             r"\b(?:openai|anthropic|gpt\S*|chatgpt|llama\S*|ollama|claude|gemini|qwen\S*|mistral\S*|deepseek|"
             r"api keys?|keys?|gguf|models?|llms?)\b|模型|密钥|openai|gpt|ollama|deepseek|claude|gemini|qwen|千问|key",
             r"\b(?:switch|change|replace|swap|connect|hook|plug|load|configure|set ?up|bring|support|instead|"
-            r"install|download|put|need|api key)\b|\b(?:can|could|may|do|should|would|to|possible)\b.*\b(?:use|run|"
+            r"install|download|put|need|api key|go|set|enter|paste|add)\b|\b(?:can|could|may|do|should|would|to|"
+            r"possible)\b.*\b(?:use|run|"
             r"get|try|work)\b|换|接|用|改|配置|设|填|需要|支持",
             r"\b(?:how|can|could|may|where|which|what|do (?:i|we|you)|possible)\b|怎|如何|能|可以|吗|哪|支持",
-            r"\b(?:i|we|this|it|here|my|support|to)\b|[\u4e00-\u9fff]",
+            r"\b(?:i|we|this|it|here|my|support|to|in|your|the api key)\b|[\u4e00-\u9fff]",
+            r"^(?!.*\b(?:under the hood|behind)\b)",
         ),
         Vocabulary(
             _SETUP
             + """
+        go goes belongs stronger anthropic's openai's enter paste there's
         openai anthropic gpt gpt-3 gpt-4 gpt-4o gpt-5 chatgpt llama ollama claude gemini qwen mistral deepseek api
         key keys gguf file model models llm llms better bigger larger big large smarter stronger smart powerful
         different local hosted built-in built embedded download try whatever possible something have of good
@@ -291,37 +303,207 @@ SETUP_TOPICS = (
     ),
     HelpTopic(
         (
-            r"\b(?:my|our)\b.*\b(?:data|messages?|conversations?|chats?|questions?)\b|\b(?:is|are) (?:this|it|"
-            r"you) (?:private|offline|local|free)\b|\byou (?:work|run) (?:offline|locally)\b|数据|对话|聊天记录|"
-            r"离线|本地|免费|隐私|收费",
-            r"\b(?:sent?|go|goes|stored?|saved?|private|shared?|kept|keep|safe|leaves?|offline|local|locally|"
-            r"free)\b|发送|上传|保存|泄露|离线|本地|免费|收费|安全",
-            r"\b(?:is|are|do|does|where|will)\b|吗|会不会|是否|哪",
+            r"\b(?:remember|forget|recall|memory|learn from|history|know (?:who i am|me|my name))\b|记得|记住|忘记|"
+            r"记忆|"
+            r"认识我|历史记录",
+            r"\b(?:do|does|will|can|could|have|are|would)\b.*\byou\b|\b(?:is|are|where)\b.*\b(?:history|chats?|"
+            r"conversations?)\b|[你您]",
+            r"^(?!.*\b(?:to|the|that|when|how|if)\b(?! (?:me|chat|conversation|history|i am|next|day)))",
+            r"\b(?:me|my|our|we|this|conversations?|chats?|history|memory|us|i am|i said)\b|我|对话|聊天|说过|"
+            r"记忆力?|历史|之前",
         ),
         Vocabulary("""
-        data message messages conversation conversations chat chats questions send sent go goes store stored save
-        saved private share shared keep kept safe leave leaves machine computer anywhere somewhere offline local
-        locally free use work run internet cloud server
-        数据 对话 聊天记录 发送 上传 保存 泄露 离线 本地 免费 收费 隐私 安全 运行 使用 会不会 服务器 网上 云端
+        remember forget recall memory learn history who name conversation conversations chat chats next week tomorrow
+        time
+        day later said before earlier last talk talked told previous messages message after close closed long session
+        sessions save saved keep stored ever come back later long-term between anything everything
+        记得 记住 忘记 记忆力 记忆 认识 历史记录 历史 对话 聊天 聊过 聊 说过 之前 以前 上次 下次 明天 下周 内容 名字
+        记 叫 谁 会不会 能不能 的话
+        过 刚才 东西 学习 学
         """),
-        "I run on this machine: what you write is not sent anywhere, needs no key and costs nothing. With another "
-        "model "
-        "configured, your messages go to that model's server.",
-        "我在这台机器上运行：您写的内容不会发送到别处，不需要密钥，也不收费。如果配置了其他模型，"
-        "消息会发送到那个模型的服务器。",
+        "I see only the messages of this conversation, and I do not learn from them: a new conversation starts "
+        "without them. "
+        "The server can store conversations as threads on this machine: see docs/threads.md.",
+        "我只能看到本次对话里的消息，也不会从中学习；新的对话会从头开始。"
+        "服务器可以把对话作为会话保存在这台机器上：见 docs/threads.md。",
+        takes_asides=False,
     ),
     HelpTopic(
         (
-            r"\b(?:docs|documentation|manual|readme|tutorial)\b|文档|教程|说明",
-            r"\b(?:where|is there|have|find|read)\b|哪|有没有|有",
+            r"\b(?:offline|without (?:the |an |any )?(?:internet|network|wifi|wi-fi|connection)|(?:need|needs|require|"
+            r"requires|use|have)\b.{0,20}\b(?:internet|online|network|wifi|connection)|no (?:internet|wifi|connection)|"
+            r"internet connection|locally|airplane mode|(?:is|are) (?:this|it|you) local)\b|离线|断网|没有?网|"
+            r"不联网|不连网|"
+            r"(?:需要|要|用)(?:不用)?(?:联网|网络|上网)|本地(?:运行|跑|的)",
+            r"\b(?:you|this|it|i|we|rightseat|assistant|server|bot|model)\b|[\u4e00-\u9fff]",
+            r"\b(?:do|does|can|could|will|is|are|what|if|how)\b|吗|能|可以|会|是不是|是否|么|还|需",
         ),
-        Vocabulary("docs documentation manual readme tutorial find read 文档 教程 说明书 说明 使用 看 找 哪里 哪儿"),
+        Vocabulary("""
+        offline without internet network wifi wi-fi fi wi connection online need needs require requires use used work
+        works
+        working run runs running function locally local machine computer laptop goes down airplane mode connect
+        connected
+        access any happens still too plane disconnected model server bot assistant rightseat
+        离线 断网 没网 没有网络 没有网 不联网 不连网 联网 网络 上网 需要 不用 用 使用 本地 运行 跑 工作 的话 时候 情况
+        下 是不是 还 必须
+        一定 模型 电脑 正常 网 么 不 断 机器 助手 服务
+        """),
+        "I run on this machine and need no internet, once the model has been downloaded (98 MB). Other models and APIs "
+        "that you connect may need it.",
+        "我在这台机器上运行，模型下载一次（98 MB）之后不需要联网。您另外接入的模型和接口可能需要。",
+        takes_asides=False,
+    ),
+    HelpTopic(
+        (
+            r"\b(?:free|cost|costs|pay|paid|price|pricing|subscription|charge|charged|fee|fees|licen[sc]e|open[ "
+            r"-]source|"
+            r"money|credit card)\b|免费|收费|付费|要钱|花钱|多少钱|价格|开源|许可证|费用|付钱",
+            r"\b(?:this|it|you|your|rightseat|i|using|use|assistant|bot|model)\b|[你您这]|^(?:是|要|需要|"
+            r"用)?(?:不是)?(?:免费|"
+            r"收费|付费|要钱|花钱|开源)|使用|^多少钱",
+            r"\b(?:is|are|do|does|how|what|will|can|must|need)\b|吗|么|多少|什么|是不是|是否|怎么|不要钱",
+            r"^(?!.*\b(?:free (?:time|will|now|today|tonight|tomorrow|for)|free speech|wifi)\b)",
+        ),
+        Vocabulary("""
+        free cost costs pay paid paying price pricing subscription charge charged fee fees license licence open source
+        money
+        credit card anything something use using used assistant bot model rightseat of charge subscribe completely
+        totally
+        cents dollars account sign sourced open-source under
+        免费 收费 付费 要钱 花钱 钱 价格 开源 许可证 费用 付钱 使用 用 是不是 怎么 不 要不要 需不需要 需 助手 模型
+        服务 完全 软件 项目 么
+        """),
+        "It is free: rightseat and this model are under the Apache-2.0 licence and need no key and no account. Another "
+        "model that you connect may cost what its provider asks.",
+        "可以免费使用：rightseat 和这个模型都采用 Apache-2.0 许可证，不需要密钥，也不需要账号。"
+        "您另外接入的模型可能由其提供方收费。",
+        takes_asides=False,
+    ),
+    HelpTopic(
+        (
+            r"\b(?:my|our|what i|i|this|these|the)\b.*\b(?:data|info|information|messages?|conversations?|chats?|"
+            r"questions?|"
+            r"type|write|say|input|prompts?|text)\b|\b(?:is|are) (?:this|it|you) (?:\w+ )?(?:private|safe|secure|"
+            r"confidential)\b|\bprivacy\b|数据|对话|聊天记录|隐私|消息|信息|内容|输入|我(?:说|写|问|发)的",
+            r"\b(?:sent?|sending|go|goes|stored?|saved?|private|shared?|kept|keep|safe|secure|leaves?|leaving|collect|"
+            r"collected|track|tracked|upload|uploaded|privacy|logged|recorded|used to train|reads?|see|confidential|"
+            r"train)\b|"
+            r"发送|发到|发给|传|保存|存|泄露|泄漏|安全|隐私|收集|记录|看到|训练|外泄",
+            r"\b(?:is|are|do|does|where|will|who|can|what about|how)\b|吗|会不会|是否|哪|谁|么|怎么",
+            r"^(?!.*(?:\b(?:the data|information) (?:in|of|on|from)\b|\bwhat is (?!my|your|sent|stored|saved|"
+            r"shared)|什么是|是什么))",
+            r"\b(?:you|my|our|i|this|it|anywhere|somewhere|here|anyone|privacy)\b|[我你您这]|数据|隐私",
+        ),
+        Vocabulary("""
+        data info information message messages conversation conversations chat chats questions send sent sending go
+        goes store
+        stored save saved private share shared keep kept safe secure leave leaves leaving machine computer anywhere
+        somewhere
+        use used train training work run internet cloud server being collect collected track tracked upload uploaded
+        privacy
+        logged recorded anyone someone anybody third party parties else read reads type write typed input prompt
+        prompts text
+        laptop outside elsewhere to confidential network company your enter typing personal staying stay stays policy
+        world
+        数据 对话 聊天记录 记录 发送 发到 发给 上传 传到 传 保存 存储 存在 存 泄露 泄漏 外泄 隐私 安全 运行 使用
+        会不会 服务器 网上 云端 消息
+        信息 内容 输入 写 发 别人 外面 外部 第三方 收集 看到 人 谁 训练 拿去 拿来 出去 么 聊天 我的 个人 云 模型 保密
+        """),
+        "I run on this machine: what you write is not sent anywhere. The server can store conversations as threads, "
+        "here "
+        "too (docs/threads.md). With another model configured, your messages go to that model's server.",
+        "我在这台机器上运行：您写的内容不会发送到别处。服务器可以把对话保存为会话，也在这台机器上（见 "
+        "docs/threads.md）。"
+        "如果配置了其他模型，消息会发送到那个模型的服务器。",
+        takes_asides=False,
+    ),
+    HelpTopic(
+        (
+            r"\b(?:settings?|config(?:uration)?(?: file)?|preferences|options|configure (?:you|this|it|"
+            r"rightseat))\b|设置|配置|"
+            r"选项",
+            r"\b(?:where|how|which|what)\b|哪|怎么|如何|怎样",
+            r"\b(?:where|your|you|this|rightseat|server|it|here)\b|哪|[你您这]|服务器|rightseat",
+        ),
+        Vocabulary("""
+        settings setting config configuration configure file files preferences options kept keep stored store saved
+        live located
+        find change changed edit adjust open server rightseat is folder default set put
+        设置 配置 选项 文件 修改 改 找 看 打开 调 保存 存 放 哪里 哪儿 里 rightseat 服务器 界面
+        """),
+        "The settings are in `rightseat.toml`, in the folder where `rightseat serve` starts, or in the file of "
+        "`--config "
+        "FILE`. The page docs/config.md explains them.",
+        "设置写在 `rightseat.toml` 里：放在运行 `rightseat serve` 的文件夹，或用 `--config FILE` 指定。说明见 "
+        "docs/config.md。",
+        takes_asides=False,
+    ),
+    HelpTopic(
+        (
+            r"\b(?:docs|documentation|manual|readme|tutorials?|guide|help pages?|instructions)\b|文档|教程|说明|"
+            r"手册|指南",
+            r"\b(?:where|is there|are there|have|find|read|got|link|show me)\b|哪|有没有|有|找|看",
+            r"^(?!.*\bguide to\b)",
+        ),
+        Vocabulary("""
+        docs documentation manual readme tutorial tutorials guide help page pages instructions find read link project
+        rightseat server user assistant kept located online getting started
+        文档 教程 说明书 说明 手册 指南 使用 看 找 哪里 哪儿 里 项目 官方 用户 rightseat 详细
+        """),
         "The documentation is in the project's docs/ folder; README.md has the first steps.",
         "文档在项目的 docs/ 文件夹里；README.md 有入门步骤。",
     ),
+    HelpTopic(
+        (
+            r"^(?:(?:so|ok|and|but|um|wait|hmm|well) )*(?:what(?:'s|s| is)?(?: exactly)?(?: is)? (?:this|rightseat)|"
+            r"what(?: "
+            r"exactly)? is this|explain (?:this|rightseat)|tell me (?:about|what) (?:this|rightseat))(?: (?:thing|"
+            r"place|site|"
+            r"website|page|app|application|program|tool|chat|exactly|all|about|project|is|for|then|here|called|"
+            r"software|"
+            r"server))*$|^(?:请问)?(?:这个?|rightseat)(?:到底|究竟)?是(?:个)?(?:什么|啥|干什么|做什么|干嘛)(?:东西|"
+            r"网站|软件|玩意儿?|"
+            r"用|程序|项目|应用|的|呀|啊|呢)*$|^什么是rightseat$",
+        ),
+        None,
+        "This is rightseat, a Python backend for copilot front ends: OpenAI clients, OpenBB, CopilotKit, AG-UI and MCP "
+        "clients use the models, tools and agents that you give it. I am its small built-in model; ask me “What can "
+        "you do?”.",
+        "这是 rightseat，一个面向各种 copilot 前端的 Python 后端：OpenAI 客户端、OpenBB、CopilotKit、AG-UI 和 MCP "
+        "客户端都能使用您配置的模型、工具和代理。我是它内置的小模型，您可以问我“你能做什么？”。",
+        takes_asides=False,
+    ),
+    HelpTopic(
+        (
+            r"^(?!.*\b(?:if|when you|someone|because|that|supposed|allowed)\b)(?:(?:so|and|but|hey|then) )*(?:(?:do|"
+            r"can|did|have|will) you (?:ever |really |actually |even |also )*(?:sleep|eat|"
+            r"dream|feel (?:pain|anything|things|emotions?|love)|get (?:tired|bored|lonely|hungry|angry)|have (?:any "
+            r"|real |a |"
+            r"an )*(?:feelings?|emotions?|soul|body|family|girlfriend|boyfriend|gender|birthday|hobb(?:y|ies)|"
+            r"friends?|kids|"
+            r"children|consciousness|pets?|opinions?|dreams?|personality|job)|(?:like|love|hate|enjoy) "
+            r"(?!to\b)[^,]{2,30})|are "
+            r"you (?:ever |really |actually |a |an |in |so |getting )*(?:conscious|sentient|self-aware|married|"
+            r"single|alive|"
+            r"lonely|happy|sad|love|male|female|boy|girl|man|woman|tired|hungry|afraid|scared|old|young|rich|smart|"
+            r"clever|"
+            r"intelligent)(?: or (?:a )?\w+)?|how old are you|what(?:'s|s| is) your (?:age|birthday|gender|iq|hobby|"
+            r"favou?rite "
+            r"[a-z ]{3,20})|when (?:were you born|is your birthday)|where (?:are you from|do you live|were you born|"
+            r"are you|do "
+            r"you come from)|what do you (?:look like|eat|like|do for fun))(?: (?:now|today|too|really|exactly|at "
+            r"night|"
+            r"anyway|right now))*$|^[你您](?:今年)?(?:几岁|多大(?:年纪|岁数)?[了啦]?$|住在?哪|来自哪|从哪里?来|"
+            r"是哪里人|是男|是女|"
+            r"结婚|有(?:没有)?(?:感情|情感|意识|家人|朋友|女朋友|男朋友|爱好|生日|对象|灵魂)|会(?:不会)?(?:做梦|累|"
+            r"难过|伤心|生气|睡觉|"
+            r"孤独|害怕|死)|(?:最)?喜欢(?:什么|吃什么|哪)[^,]{0,8}$|(?:的)?生日|累不累|累吗|幸福吗|开心吗)",
+        ),
+        None,
+        "I am a program, a small language model on this machine: I have no age, feelings or tastes of my own. Ask me "
+        "“What "
+        "can you do?” to see what I can help with.",
+        "我是一个程序，是运行在这台机器上的小模型，没有年龄、感情和喜好。您可以问我“你能做什么？”，看看我能帮您什么。",
+        takes_asides=False,
+    ),
 )
-
-
-def is_pleasantry(clause: str) -> bool:
-    """Tell whether a clause asks nothing: "hope you are doing well", "I'm Anna", "dear assistant"."""
-    return _compile(_PLEASANTRY).search(clause) is not None or _COURTESY.covers(clause)

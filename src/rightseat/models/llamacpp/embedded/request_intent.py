@@ -55,6 +55,9 @@ _SLANG_WORDS = {
     "u": "you",
     "ur": "your",
     "r": "are",
+    "ya": "you",
+    "youre": "you're",
+    "lemme": "let me",
 }
 _SLANG = re.compile(rf"\b(?:{'|'.join(_SLANG_WORDS)})\b", re.IGNORECASE)
 _GENERIC = re.compile(
