@@ -371,6 +371,9 @@ HOSTILE = (
     ", " * 59,
     "销售" * 59,
     "book " * 39,
+    "book us in " * 10,
+    "book the a " * 10,
+    "last few months " * 7,
 )
 
 

@@ -73,24 +73,26 @@ _ASKS_YES_OR_NO = re.compile(
     r"在[跟和]",
     re.IGNORECASE,
 )
+_ASKS_WHICH = re.compile(r"\b(?:which|what|how|who|where|why)\b|什么|哪|怎|谁", re.IGNORECASE)
 _ASKS_MAKER = re.compile(
-    r"\b(?:made|make|makes|built|build|created?|creators?|trained?|developed?|developers?|designed|programmed|"
+    r"\b(?:made|make|makes|built|build|created?|creators?|train(?:ed)?|develop(?:ed|ers?)?|designed|programmed|"
     r"programmer|invented|inventor|engineered|coded|owns?|owned|owner|maker|makers|company|organi[sz]ation|behind|"
     r"belong|"
     r"work for|come from|responsible)\b|公司|开发|创造|训练|发明|作者|主人|老板|团队|谁.{0,3}[做写造]|"
     r"[做写造].{0,2}的|出品|研发|旗下",
     re.IGNORECASE,
 )
-_PEOPLE = re.compile(r"\b(?:human|person|people)\b|真人|人类|个人|是人吗", re.IGNORECASE)
+_PEOPLE = re.compile(r"\b(?:human|person|people)\b|真人|人类|个人|是人(?:吗|还是)", re.IGNORECASE)
 _OTHER_MODELS = re.compile(
-    r"\b(?:chatgpt|gpt\S*|claude|gemini|bard|copilot|deepseek|grok|llama|qwen|kimi|mistral|siri|alexa|google|openai|"
+    r"\b(?:chatgpt|gpt\S*|claude|gemini|bard|copilot|deepseek|grok|(?<=are you )llama|(?<=is this )llama|qwen|kimi|"
+    r"mistral|siri|alexa|google|openai|"
     r"microsoft|meta|facebook|anthropic|apple|amazon|nvidia|baidu|alibaba|tencent|bytedance|huawei|deepmind|xai|ibm)\b|"
-    r"chatgpt|gpt|openai|google|claude|gemini|deepseek|kimi|llama|文心|千问|豆包|元宝|智谱|星火|谷歌|百度|阿里|腾讯|"
+    r"chatgpt|gpt|openai|google|claude|gemini|deepseek|kimi|文心|千问|豆包|元宝|智谱|星火|谷歌|百度|阿里|腾讯|"
     r"微软|字节|"
     r"华为|苹果",
     re.IGNORECASE,
 )
-_OWN_NAMES = re.compile(r"\b(?:hugging ?face|smollm\w*|rightseat)\b", re.IGNORECASE)
+_OWN_NAMES = re.compile(r"\b(?:hugging ?face|smollm\w*)", re.IGNORECASE | re.ASCII)
 _MACHINES = re.compile(
     r"\b(?:ai|robot|bot|chatbot|machine|llm|computer|program)\b|机器人?|人工智能|程序|模型", re.IGNORECASE
 )
@@ -98,18 +100,20 @@ _MACHINES = re.compile(
 
 def describe_model(question: str, language: Language) -> str:
     """Return who answers, and who made the model where that is asked."""
-    asks_maker = _ASKS_MAKER.search(question) is not None and _PEOPLE.search(question) is None
+    asks_maker = (_ASKS_MAKER.search(question) or _OWN_NAMES.search(question)) is not None and _PEOPLE.search(
+        question
+    ) is None
     return find_yes_or_no(question, language) + (MAKER[language] if asks_maker else WHO.get_answer(language))
 
 
 def find_yes_or_no(question: str, language: Language) -> str:
     """Return `No. ` to a person who asks for a human or another assistant, `Yes. ` for a machine, else nothing."""
-    if _OWN_NAMES.search(question):
-        return ""
     names_other = _OTHER_MODELS.search(question) is not None
     asks_others = names_other or bool(_PEOPLE.search(question))
-    asks_machine = bool(_MACHINES.search(question)) and not names_other
-    if asks_others == asks_machine or not (names_other or _ASKS_YES_OR_NO.search(question)):
+    asks_own = _OWN_NAMES.search(question) is not None
+    asks_machine = asks_own or (bool(_MACHINES.search(question)) and not names_other)
+    asks = names_other or (_ASKS_YES_OR_NO.search(question) and not _ASKS_WHICH.search(question))
+    if asks_others == asks_machine or not asks:
         return ""
     if language == "zh":
         return "不是。" if asks_others else "是的。"

@@ -323,9 +323,9 @@ SETUP_TOPICS = (
         """),
         "I see only the messages of this conversation, and I do not learn from them: a new conversation starts "
         "without them. "
-        "The server can store conversations as threads on this machine: see docs/threads.md.",
+        "The server stores the threads of CopilotKit clients on its machine: see docs/threads.md.",
         "我只能看到本次对话里的消息，也不会从中学习；新的对话会从头开始。"
-        "服务器可以把对话作为会话保存在这台机器上：见 docs/threads.md。",
+        "CopilotKit 客户端的会话保存在服务器所在的机器上：见 docs/threads.md。",
         takes_asides=False,
     ),
     HelpTopic(
@@ -348,9 +348,10 @@ SETUP_TOPICS = (
         下 是不是 还 必须
         一定 模型 电脑 正常 网 么 不 断 机器 助手 服务
         """),
-        "I run on this machine and need no internet, once the model has been downloaded (98 MB). Other models and APIs "
+        "I run on the server's machine and need no internet, once the model has been downloaded (98 MB). Other "
+        "models and APIs "
         "that you connect may need it.",
-        "我在这台机器上运行，模型下载一次（98 MB）之后不需要联网。您另外接入的模型和接口可能需要。",
+        "我在服务器所在的机器上运行，模型下载一次（98 MB）之后不需要联网。您另外接入的模型和接口可能需要。",
         takes_asides=False,
     ),
     HelpTopic(
@@ -373,9 +374,10 @@ SETUP_TOPICS = (
         免费 收费 付费 要钱 花钱 钱 价格 开源 许可证 费用 付钱 使用 用 是不是 怎么 不 要不要 需不需要 需 助手 模型
         服务 完全 软件 项目 么
         """),
-        "It is free: rightseat and this model are under the Apache-2.0 licence and need no key and no account. Another "
+        "rightseat and this model are free: both are under the Apache-2.0 licence, without a key or an account. "
+        "Another "
         "model that you connect may cost what its provider asks.",
-        "可以免费使用：rightseat 和这个模型都采用 Apache-2.0 许可证，不需要密钥，也不需要账号。"
+        "rightseat 和这个模型都是免费的：采用 Apache-2.0 许可证，不需要密钥，也不需要账号。"
         "您另外接入的模型可能由其提供方收费。",
         takes_asides=False,
     ),
@@ -383,8 +385,9 @@ SETUP_TOPICS = (
         (
             r"\b(?:my|our|what i|i|this|these|the)\b.*\b(?:data|info|information|messages?|conversations?|chats?|"
             r"questions?|"
-            r"type|write|say|input|prompts?|text)\b|\b(?:is|are) (?:this|it|you) (?:\w+ )?(?:private|safe|secure|"
-            r"confidential)\b|\bprivacy\b|数据|对话|聊天记录|隐私|消息|信息|内容|输入|我(?:说|写|问|发)的",
+            r"type|write|say|input|prompts?|text)\b|\b(?:is|are) (?:this|you) (?:\w+ )?(?:safe|secure)\b|"
+            r"\b(?:is|are) (?:this|it|you) (?:\w+ )?(?:private|confidential)\b|\bprivacy\b|数据|对话|聊天记录|隐私|"
+            r"消息|信息|内容|输入|我(?:说|写|问|发)的",
             r"\b(?:sent?|sending|go|goes|stored?|saved?|private|shared?|kept|keep|safe|secure|leaves?|leaving|collect|"
             r"collected|track|tracked|upload|uploaded|privacy|logged|recorded|used to train|reads?|see|confidential|"
             r"train)\b|"
@@ -409,10 +412,10 @@ SETUP_TOPICS = (
         会不会 服务器 网上 云端 消息
         信息 内容 输入 写 发 别人 外面 外部 第三方 收集 看到 人 谁 训练 拿去 拿来 出去 么 聊天 我的 个人 云 模型 保密
         """),
-        "I run on this machine: what you write is not sent anywhere. The server can store conversations as threads, "
-        "here "
-        "too (docs/threads.md). With another model configured, your messages go to that model's server.",
-        "我在这台机器上运行：您写的内容不会发送到别处。服务器可以把对话保存为会话，也在这台机器上（见 "
+        "I run on the server's own machine: what you write is not sent anywhere else. The threads of CopilotKit "
+        "clients "
+        "are stored there (docs/threads.md). With another model configured, your messages go to that model's server.",
+        "我在服务器所在的机器上运行：您写的内容不会再发送到别处。CopilotKit 客户端的会话也保存在那里（见 "
         "docs/threads.md）。"
         "如果配置了其他模型，消息会发送到那个模型的服务器。",
         takes_asides=False,

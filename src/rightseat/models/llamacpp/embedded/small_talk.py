@@ -92,7 +92,7 @@ SMALL_TALK = (
         "西班牙语 语言 什么 哪些 哪几种 几种 种 多少 跟 和 我 我们 还 或者 或 回答 回复 聊天 聊 交流 请 吧 别的 "
         "其他 外语 能不能",
         "I understand English and Chinese requests; my own sentences are best in English.",
-        "可以，我能听懂中文和英文的请求；我的英文比中文好。",
+        "我能听懂中文和英文的请求；我的英文比中文好。",
     ),
     _small_talk(
         r"\b(?:thanks?|thx|ty|cheers|appreciated?|grateful|thankful|much obliged)\b|谢|辛苦",
@@ -134,7 +134,9 @@ SMALL_TALK = (
         "我在，请提问。",
     ),
     _small_talk(
-        rf"\b(?:you|you're|your|this|that|that's|it|it's|thing|bot|ai|model|answers?)\b.*\b{_BLAME}\b|"
+        rf"^(?!(?:is|was|isn't|wasn't)\b).*\b(?:you|you're|your|this|that|that's|it|it's|thing|bot|ai|model|"
+        rf"answers?)\b.*"
+        rf"\b{_BLAME}\b|"
         rf"^(?:no )?{_BLAME}(?: (?:bot|ai|robot|assistant|thing|answer|machine|program|one))?$|\bhate (?:you|this)\b|"
         r"\bwhat an? (?:idiot|stupid|dumb|useless)|\bshut up\b|\b(?:fuck|screw|damn) (?:you|this|off)\b|"
         r"笨|蠢|傻|没用|垃圾|废物|差劲|白痴|智障|太差|真差|好差|不聪明|闭嘴|讨厌你|烦人|^滚|(?:答|说|回答)(?:得|"

@@ -64,7 +64,29 @@ def test_a_long_message_is_not_normalized(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(
     "text",
-    ["what can you do ", "hi, ", "how ", "i ask ", "you can ", "第一次", "问你什么", "a.", ": ", "model use how "],
+    [
+        "what can you do ",
+        "hi, ",
+        "how ",
+        "i ask ",
+        "you can ",
+        "第一次",
+        "问你什么",
+        "a.",
+        ": ",
+        "model use how ",
+        "do you like ",
+        "this is not ",
+        "that was ",
+        "i have api ",
+        "my data ",
+        "what is this ",
+        "i'm so ",
+        "it ",
+        "你是",
+        "陪我",
+        "my name ",
+    ],
 )
 def test_a_hostile_question_for_help_is_read_at_once(text: str) -> None:
     start = time.process_time()
