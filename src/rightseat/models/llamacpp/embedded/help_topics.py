@@ -119,11 +119,12 @@ CAPABILITY = HelpTopic(
         r"should) i use (?:you|this)\b|\b(?:what|which|ideas?|examples?|suggestions?|suggest|questions|things|stuff|"
         r"list)\b.*\b(?:ask|try)\b|\b(?:ask|try)\b.*\b(?:suggestions?|ideas?|examples?)\b|\bwhat can (?:i|we) (?:do|"
         r"use|say)\b|\b(?:your|you|list|show|what|which)\b.*\b(?:capabilit(?:y|ies)|abilit(?:y|ies)|skills?|"
-        r"features?|functions|tools)\b|\b(?:where|how|what)\b.*\b(?:start|begin|started)\b|\b(?:sure|know|idea|"
-        r"clue)\b.*\b(?:where|how|what)\b.*\b(?:start|begin|"
-        r"do|ask)\b|\bwhat (?:are|is) (?:you|this|it|it all) (?:good |here |useful |used |meant )?(?:at|for|about)\b|"
-        r"\bhow "
-        r"does (?:this|it)(?: thing| all)? work$|^(?:please |i need )?help(?: me)?(?: please)?$|^menu$|(?:能|会|"
+        r"features?|functions|tools)\b|\b(?:where|how)\b.*\b(?:i|we|to|one)\b.*\b(?:start|begin|started)\b|"
+        r"\b(?:sure|know|idea|clue)\b.*\b(?:where|how|what)\b.*\b(?:start|begin|ask|do here|do with (?:this|you))\b|"
+        r"\bwhat are you (?:good |here |useful |used |meant )?(?:at|for)\b|\bwhat is (?:this (?:good |useful |used |"
+        r"meant )?for|"
+        r"(?:this|it) all about)\b|\bhow does this(?: thing| all| chat| app| bot| assistant)? work$|^(?:please |i "
+        r"need )?help(?: me)?(?: please)?$|^menu$|(?:能|会|"
         r"可以)(?:帮|"
         r"为)?.{0,4}(?:做|干|帮)(?:.{0,3}(?:什么|啥|哪些)|点|忙?$)|[你您].{0,3}[会能](?:些)?(?:什么|啥)|(?:什么|"
         r"哪些|啥).{0,2}(?:功能|工具|能力|本领|本事|用处|技能)|[你您]的?.{0,3}(?:功能|能力|本领|技能)|"
@@ -330,11 +331,15 @@ SETUP_TOPICS = (
     ),
     HelpTopic(
         (
-            r"\b(?:offline|without (?:the |an |any )?(?:internet|network|wifi|wi-fi|connection)|(?:need|needs|require|"
-            r"requires|use|have)\b.{0,20}\b(?:internet|online|network|wifi|connection)|no (?:internet|wifi|connection)|"
-            r"internet connection|locally|airplane mode|(?:is|are) (?:this|it|you) local)\b|离线|断网|没有?网|"
-            r"不联网|不连网|"
-            r"(?:需要|要|用)(?:不用)?(?:联网|网络|上网)|本地(?:运行|跑|的)",
+            r"\b(?:offline|without (?:the |an |any )?(?:internet|network|wifi|wi-fi|connection)|(?:you|this|it|"
+            r"rightseat|"
+            r"assistant|bot|model)\b.{0,10}\b(?:need|needs|require|requires|use)\b.{0,20}\b(?:internet|online|"
+            r"network|wifi|"
+            r"connection)|do (?:i|we) need (?:the |an |to be |to go )*(?:internet|online|wifi)|no (?:internet|wifi|"
+            r"connection)|"
+            r"locally|airplane mode|(?:is|are) (?:this|it|you) local)\b|离线|断网|没有?网|不联网|不连网|(?:需要|要|"
+            r"用)(?:不用)?"
+            r"(?:联网|网络|上网)|本地(?:运行|跑|的)",
             r"\b(?:you|this|it|i|we|rightseat|assistant|server|bot|model)\b|[\u4e00-\u9fff]",
             r"\b(?:do|does|can|could|will|is|are|what|if|how)\b|吗|能|可以|会|是不是|是否|么|还|需",
         ),
@@ -356,7 +361,8 @@ SETUP_TOPICS = (
     ),
     HelpTopic(
         (
-            r"\b(?:free|cost|costs|pay|paid|price|pricing|subscription|charge|charged|fee|fees|licen[sc]e|open[ "
+            r"\b(?:free|cost|costs|pay|paid|price|pricing|subscription|you charge|charged? for|fee|fees|licen[sc]e|"
+            r"open[ "
             r"-]source|"
             r"money|credit card)\b|免费|收费|付费|要钱|花钱|多少钱|价格|开源|许可证|费用|付钱",
             r"\b(?:this|it|you|your|rightseat|i|using|use|assistant|bot|model)\b|[你您这]|^(?:是|要|需要|"
@@ -383,17 +389,19 @@ SETUP_TOPICS = (
     ),
     HelpTopic(
         (
-            r"\b(?:my|our|what i|i|this|these|the)\b.*\b(?:data|info|information|messages?|conversations?|chats?|"
-            r"questions?|"
-            r"type|write|say|input|prompts?|text)\b|\b(?:is|are) (?:this|you) (?:\w+ )?(?:safe|secure)\b|"
+            r"\b(?:my|our|your users'?)\b.*\b(?:data|info|information|messages?|conversations?|chats?|questions?|"
+            r"input|prompts?)\b|"
+            r"\bwhat i (?:type|write|say|ask|enter)\b|\b(?:this|these|the) (?:chats?|conversations?)\b|\b(?:is|are) "
+            r"(?:this|you) (?:\w+ )?(?:safe|secure)\b|"
             r"\b(?:is|are) (?:this|it|you) (?:\w+ )?(?:private|confidential)\b|\bprivacy\b|数据|对话|聊天记录|隐私|"
             r"消息|信息|内容|输入|我(?:说|写|问|发)的",
             r"\b(?:sent?|sending|go|goes|stored?|saved?|private|shared?|kept|keep|safe|secure|leaves?|leaving|collect|"
-            r"collected|track|tracked|upload|uploaded|privacy|logged|recorded|used to train|reads?|see|confidential|"
-            r"train)\b|"
+            r"collected|track|tracked|upload|uploaded|privacy|logged|recorded|train|confidential|"
+            r"(?:who|anyone|anybody|someone|others|else)\b.*\b(?:reads?|see|sees|access))\b|"
             r"发送|发到|发给|传|保存|存|泄露|泄漏|安全|隐私|收集|记录|看到|训练|外泄",
             r"\b(?:is|are|do|does|where|will|who|can|what about|how)\b|吗|会不会|是否|哪|谁|么|怎么",
-            r"^(?!.*(?:\b(?:the data|information) (?:in|of|on|from)\b|\bwhat is (?!my|your|sent|stored|saved|"
+            r"^(?!.*(?:\b(?:data|information) (?:in|of|on|from)\b|\b(?:can|could|would) you\b|\bplease\b|\bwhat is "
+            r"(?!my|your|sent|stored|saved|"
             r"shared)|什么是|是什么))",
             r"\b(?:you|my|our|i|this|it|anywhere|somewhere|here|anyone|privacy)\b|[我你您这]|数据|隐私",
         ),
@@ -422,7 +430,7 @@ SETUP_TOPICS = (
     ),
     HelpTopic(
         (
-            r"\b(?:settings?|config(?:uration)?(?: file)?|preferences|options|configure (?:you|this|it|"
+            r"\b(?:settings?|config(?:uration)?(?: file)?|configure (?:you|this|it|"
             r"rightseat))\b|设置|配置|"
             r"选项",
             r"\b(?:where|how|which|what)\b|哪|怎么|如何|怎样",

@@ -35,7 +35,8 @@ _ASIDE = (
     r"looking|"
     r"wonder|wondering|trying|try|search|searching|stuck|problem|issue|error|question|how|what|why|which|who|mean|"
     r"means|"
-    r"recipe|name|word|called)\b))|^(?:我|今天|明天|刚)(?!.*(?:\d|问题|不知道|不会|不懂|不明白|出错|报错|怎|什么))"
+    r"recipe|name|word|called|not|never|still|wrong|\w+n't)\b))|^(?:我|今天|明天|刚)(?!.*(?:\d|问题|不知道|不|没|"
+    r"还是|出错|报错|怎|什么))"
 )
 _REMARK_START = r"^(?!what\b(?! an? )|that is what)"
 
@@ -82,7 +83,8 @@ SMALL_TALK = (
         "我有空！请问有什么可以帮您？",
     ),
     _small_talk(
-        r"\b(?:speak|understand|know|talk|write|read|use|in|answer|reply)\b.*\b(?:chinese|mandarin|english|german|"
+        r"(?:\b(?:speak|understand|know)\b|\b(?:can|could|do|does|may)\b.*\b(?:talk|write|read|use|in|answer|reply)\b)"
+        r".*\b(?:chinese|mandarin|english|german|"
         r"french|spanish|japanese|korean|italian|portuguese|russian|arabic|hindi)\b|\b(?:which|what|many|other|"
         r"any) (?:other )?languages?\b|(?:说|讲|用|懂|会|支持).{0,2}(?:中文|英文|英语|汉语|普通话|日语|法语|德语|韩语|"
         r"西班牙语|语言)|什么语言|哪些语言|哪几种语言",
