@@ -97,7 +97,7 @@ WHO = HelpTopic(
     apple
     amazon nvidia baidu alibaba tencent bytedance huawei deepmind xai ibm hugging face rightseat rightseat's guys behind
     belong from owned did companies makers creators developers origin under hood engine brain technology powering
-    exactly kinda by build create develop train
+    exactly kinda by were build create develop train
     聊聊 讲讲 说说 背后 模型 语言 大 小 多大 参数 参数量 基于 版本 叫 名字 名 谁 真人 机器人 机器 人工智能 人 程序
     公司 开发 训练 创造 做 介绍 自我介绍 聊天 说话 对话 聊 跟 不是 还是 家 哪家 哪种 助手
     文心一言 文心 通义千问 千问 豆包 元宝 智谱 星火 deepseek kimi claude gemini llama gpt chatgpt openai google 谷歌
@@ -278,7 +278,9 @@ SETUP_TOPICS = (
             r"install|download|put|need|api key|go|set|enter|paste|add)\b|\b(?:can|could|may|do|should|would|to|"
             r"possible)\b.*\b(?:use|run|"
             r"get|try|work)\b|换|接|用|改|配置|设|填|需要|支持",
-            r"\b(?:how|can|could|may|where|which|what|do (?:i|we|you)|possible)\b|怎|如何|能|可以|吗|哪|支持",
+            r"\b(?:how|can|could|may|where|which|what|do (?:i|we|you)|possible|is there a way|any way)\b|怎|如何|能|"
+            r"可以|吗|哪|"
+            r"支持",
             r"\b(?:i|we|this|it|here|my|support|to|in|your|the api key)\b|[\u4e00-\u9fff]",
             r"^(?!.*\b(?:under the hood|behind)\b)",
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rightseat.models.llamacpp.embedded.clauses import Vocabulary, is_statement
+from rightseat.models.llamacpp.embedded.clauses import Vocabulary, is_question, is_statement
 from rightseat.models.llamacpp.embedded.help_topics import HelpTopic, compile_pattern
 
 _COURTESY_WORDS = """
@@ -301,7 +301,7 @@ def is_pleasantry(clause: str) -> bool:
     remark = compile_pattern(_TAG).sub("", clause)
     return (
         compile_pattern(_REMARK_START).search(remark) is not None
-        and (is_statement(remark) or remark.startswith(("what a", "have a")))
+        and (not is_question(remark) or remark.startswith(("what a", "have a")))
         and _REMARK.covers(remark)
     )
 

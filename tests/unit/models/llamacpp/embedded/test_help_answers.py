@@ -99,6 +99,11 @@ def find(question: str, *, own: bool = False) -> str | None:
         ("这个是干什么用的", "这是 rightseat"),
         ("do you have feelings?", "I am a program"),
         ("你几岁了", "我是一个程序"),
+        ("were you made by openai", "No. I am SmolLM2"),
+        ("is there a way to swap in a bigger model", "rightseat models"),
+        ("where does the api key go", "OPENAI_API_KEY"),
+        ("does anyone read my messages?", "not sent"),
+        ("how does this thing work?", "No tools are set up"),
     ],
 )
 def test_questions_about_the_assistant(question: str, expected: str) -> None:
