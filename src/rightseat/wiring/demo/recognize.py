@@ -101,16 +101,14 @@ _WISH = re.compile(
 )
 # "Book us in" is a table where it says when one eats.
 _BOOK_IN = re.compile(
-    r"\b(?:(?:(?:book|squeeze|fit|get|pencil) (?:us|me)|(?:book|squeeze|fit) (?:the )?\d+ of us) in|"
-    r"(?:book|squeeze|fit) in (?:the )?\d+ of us|(?:book|squeeze|fit) in (?:a )?(?:party|group|family) of \d+|"
-    r"(?:book|squeeze|fit) (?:a )?(?:party|group|family) of \d+ in)(?=$|,| (?:at|for|on|tonight|tonite|tomorrow|this|"
-    r"next|"
-    r"around|to)\b)|\b(?:book|reserve) (?:us|me) (?:at|into)\b"
+    r"\b(?:(?:(?:book|squeeze|fit|get|pencil) (?:us|me)|(?:book|squeeze|fit) (?:the )?\d+ of us) in|(?:book|squeeze|"
+    r"fit) in (?:the )?\d+ of us|(?:book|squeeze|fit) in (?:a )?(?:party|group|family) of \d+|(?:book|squeeze|"
+    r"fit) (?:a )?(?:party|group|family) of \d+ in)(?=$|,| (?:at|for|on|tonight|tonite|tomorrow|this|next|around|"
+    r"to)\b)|\b(?:book|reserve) (?:us|me) (?:at|into)\b"
 )
 _MEAL_TIME = re.compile(
-    r"\b(?:\d{1,2}(?:[:.]\d\d)? ?(?:pm|o'?clock)|(?:1[0-9]|2[0-2])[:.]\d\d|\d{1,2}:\d\d|noon|midday|tonight|tonite|"
-    r"evening|lunch|"
-    r"dinner|brunch|breakfast|supper|at (?:1[0-2]|[1-9])(?=$|,| ))"
+    r"\b(?:\d{1,2}(?:[:.]\d\d)? ?(?:pm|o'?clock)|\d{1,2}[:.]\d\d|noon|midday|tonight|tonite|evening|lunch|dinner|"
+    r"brunch|breakfast|supper|at (?:1[0-2]|[1-9])(?=$|,| ))"
 )
 # Other meanings of the words, and sentences that tell or ask of a booking instead of asking for one.
 _OTHER_TABLE = re.compile(
@@ -119,24 +117,14 @@ _OTHER_TABLE = re.compile(
     r"document|periodic|multiplication|times table|league|coffee|dining|pool|ping|tennis|snooker|billiard|chairs|"
     r"wood|wooden|build|assemble|buy|sell|cheap|discount|price|cost|dollars|euros|pounds|bucks|amazon|ebay|ikea|"
     r"kitchen|draw|fill|create|paint|flights?|planes?|hotels?|rooms?|trains?|bus|movie|film|cinema|theat\w+|concert|"
-    r"tickets?|doctor\w*|dentist\w*|appointment|court|taxi|car|course|class|dogs?|cats?|order|nights|hostel|motel|"
-    r"inn|resort|"
-    r"airbnb|hilton|marriott|hyatt|suite|stay|check-?in|spa|massage|facial|haircuts?|hair|salon|barber\w*|nails?|"
-    r"manicure|"
-    r"gym|yoga|pilates|lesson|workshop|tour|museum|zoo|vet|vets|clinic|hospital|surgery|checkup|check-?up|surgeon|"
-    r"physio\w*|"
-    r"optician|bank|lawyer|garage|service|golf|bowling|karting|escape|paintball|cruise|ferry|boat|ski\w*|camp\w*|hall|"
-    r"conference|office|boardroom|studio|venue|photographer|band|cab|uber|limo|plumber|electrician|interview|match|"
-    r"game|show|"
-    r"festival|airline|airport|meeting)\b|[$€£]|\bma(?:ke|de|"
+    r"tickets?|doctor\w*|dentist\w*|appointment|court|taxi|car|course|class|dogs?|cats?|order)\b|[$€£]|\bma(?:ke|de|"
     r"king)(?: me| us| up)? (?:an?|the) (?:\w+ )?table\b(?! reservation| booking)|\b(?:at|on|under|"
     r"around) the table\b|"
     # a text, a lesson, another person, a condition
-    r"\b(?:author|novel|read|reading|club|homework|script|recommend|suggest|review|available|correct|english|phrase|"
-    r"sentence|say|said|"
-    r"says|asked|told|translate|summari[sz]e|write|draft|email|mail|story|poem|remind|pretend|imagine|suppose|"
-    r"example|practi[cs]e|deposit|refund|if|do i|do we|should|you can|they|he|she|or|maybe)\b|\b(?:tell|ask|call|"
-    r"text|message) (?!me|us|and)\w+ (?:to|that|and|she|he)\b|"
+    r"\b(?:author|novel|read|reading|homework|script|recommend|suggest|review|available|correct|english|phrase|"
+    r"sentence|say|said|says|asked|told|translate|summari[sz]e|write|draft|email|mail|story|poem|remind|pretend|"
+    r"imagine|suppose|example|practi[cs]e|deposit|refund|if|do i|do we|should|you can|they|he|she|or|maybe)\b|"
+    r"\b(?:tell|ask|call|text|message) (?!me|us|and)\w+ (?:to|that|and|she|he)\b|"
     # not, not now, not any more, already, again and again
     r"\b(?:cancel\w*|change|move|instead|another|second|without|not|dont|didnt|wont|cant|never|no longer|was|were|"
     r"had|got|ago|yesterday|last|would have|always|usually|often|every|my (?:reservation|booking|table))\b|n't\b|"
@@ -144,6 +132,16 @@ _OTHER_TABLE = re.compile(
     # 4 or 5, 4-6, from 4 to 6
     r"\d ?[-–~/] ?\d|\bto \d+ (?:people|persons|guests)|(?:^|, )(?:so |and |but )?(?:how|what|which|who|why|when|"
     r"where|does|did|are|has|have|is (?!there|it possible))\b"
+)
+# What else one is booked in for; no matter where a table is named: "a table for 4 after the show".
+_NAMES_TABLE = re.compile(r"\b(?:table|tble|tabel|reservations?|booking|rez)\b")
+_OTHER_VISIT = re.compile(
+    r"\b(?:nights|hostel|motel|inn|resort|airbnb|hilton|marriott|hyatt|suite|stay|check-?in|spa|massage|facial|"
+    r"haircuts?|hair|salon|barber\w*|nails?|manicure|gym|yoga|pilates|lesson|workshop|tour|museum|zoo|vet|vets|"
+    r"clinic|hospital|surgery|checkup|check-?up|surgeon|physio\w*|optician|bank|lawyer|garage|service|golf|bowling|"
+    r"karting|escape|paintball|cruise|ferry|boat|ski\w*|camp\w*|hall|conference|office|boardroom|studio|venue|"
+    r"photographer|band|cab|uber|limo|plumber|electrician|interview|match|game|show|festival|airline|airport|meeting|"
+    r"club)\b"
 )
 _POLITE = re.compile(
     r"\s*\b(?:i was wondering(?: if| whether)?|would you mind|if (?:it is |it's |that is |that's |"
@@ -158,7 +156,7 @@ morning weekend week monday tuesday wednesday thursday friday saturday sunday ja
 july august september october november december pm am o clock oclock half past quarter around near window outside
 inside terrace garden corner quiet big small large next under name time bar pub cafe bistro steakhouse pizzeria
 tavern highly rated top best nearby close food wife husband girlfriend boyfriend myself three parents th st nd rd h
-asap soon after before eat dine have free until squeeze fit pencil seven eight
+asap soon after before eat dine have free until squeeze fit pencil
 """)
 _PLACE = re.compile(
     r"\b(?:at|in|into|near|to|from|under|for)(?: (?:an?|the))?((?: (?!for\b|on\b|at\b|tonight|tomorrow)[\w'&-]+){1,3})|"
@@ -181,7 +179,8 @@ def _count_people(clauses: list[str]) -> int:
     if not cores and _MEAL_TIME.search(text):
         cores = [clause for clause in text.split(", ") if _BOOK_IN.search(clause)]
     is_wish = _WISH.search(text) or any(_BOOK_IN.search(clause) for clause in cores)
-    if not cores or not is_wish or _OTHER_TABLE.search(text):
+    is_other = _OTHER_TABLE.search(text) or (not _NAMES_TABLE.search(text) and _OTHER_VISIT.search(text))
+    if not cores or not is_wish or is_other:
         return 0
     if any(len(_BOOKING_WORDS.find_unknown(_PLACE.sub("", re.sub(r"\d+", "", clause)))) > 1 for clause in cores):
         return 0
@@ -248,11 +247,9 @@ def _count_people_zh(clauses: list[str]) -> int:
 _SALES = re.compile(r"\b(?:sales|revenues?|turnover|sold|sell)\b|销售|销量|业绩|营收|营业额|卖")
 _VIEW = re.compile(
     r"\b(?:charts?|plot|graphs?|diagram|draw|visual\w*|picture|bars?|curve|histogram|trends?|show|display|see|view|"
-    r"pull up|"
-    r"bring up|look at|trending|how'?s|"
-    r"paint|render|how (?:did|have|has|were|are|was|is)|(?:do|did) .* look like|(?:best|worst|most|"
-    r"least).*\b(?:months?|sales|sell)|months?.*\b(?:best|worst|most|least))\b|图|画|绘|显示|展示|可视化|看|曲线|"
-    r"走势|趋势|怎么样|如何|最"
+    r"pull up|bring up|look at|trending|how'?s|paint|render|how (?:did|have|has|were|are|was|is)|(?:do|"
+    r"did) .* look like|(?:best|worst|most|least).*\b(?:months?|sales|sell)|months?.*\b(?:best|worst|most|least))\b|"
+    r"图|画|绘|显示|展示|可视化|看|曲线|走势|趋势|怎么样|如何|最"
 )
 _SALES_WORDS = Vocabulary("""
 sales revenue revenues turnover sold sell selling figures figure numbers number data chart charts plot graph graphs

@@ -77,19 +77,16 @@ _ASKS_WHICH = re.compile(r"\b(?:which|what|how|who|where|why)\b|什么|哪|怎|�
 _ASKS_MAKER = re.compile(
     r"\b(?:made|make|makes|built|build|created?|creators?|train(?:ed)?|develop(?:ed|ers?)?|designed|programmed|"
     r"programmer|invented|inventor|engineered|coded|owns?|owned|owner|maker|makers|company|organi[sz]ation|behind|"
-    r"belong|"
-    r"work for|come from|responsible)\b|公司|开发|创造|训练|发明|作者|主人|老板|团队|谁.{0,3}[做写造]|"
+    r"belong|work for|come from|responsible)\b|公司|开发|创造|训练|发明|作者|主人|老板|团队|谁.{0,3}[做写造]|"
     r"[做写造].{0,2}的|出品|研发|旗下",
     re.IGNORECASE,
 )
 _PEOPLE = re.compile(r"\b(?:human|person|people)\b|真人|人类|个人|是人(?:吗|还是)", re.IGNORECASE)
 _OTHER_MODELS = re.compile(
     r"\b(?:chatgpt|gpt\S*|claude|gemini|bard|copilot|deepseek|grok|(?<=are you )llama|(?<=is this )llama|qwen|kimi|"
-    r"mistral|siri|alexa|google|openai|"
-    r"microsoft|meta|facebook|anthropic|apple|amazon|nvidia|baidu|alibaba|tencent|bytedance|huawei|deepmind|xai|ibm)\b|"
-    r"chatgpt|gpt|openai|google|claude|gemini|deepseek|kimi|文心|千问|豆包|元宝|智谱|星火|谷歌|百度|阿里|腾讯|"
-    r"微软|字节|"
-    r"华为|苹果",
+    r"mistral|siri|alexa|google|openai|microsoft|meta|facebook|anthropic|apple|amazon|nvidia|baidu|alibaba|tencent|"
+    r"bytedance|huawei|deepmind|xai|ibm)\b|chatgpt|gpt|openai|google|claude|gemini|deepseek|kimi|文心|千问|豆包|元宝|"
+    r"智谱|星火|谷歌|百度|阿里|腾讯|微软|字节|华为|苹果",
     re.IGNORECASE,
 )
 _OWN_NAMES = re.compile(r"\b(?:hugging ?face|smollm\w*)", re.IGNORECASE | re.ASCII)
@@ -100,9 +97,8 @@ _MACHINES = re.compile(
 
 def describe_model(question: str, language: Language) -> str:
     """Return who answers, and who made the model where that is asked."""
-    asks_maker = (_ASKS_MAKER.search(question) or _OWN_NAMES.search(question)) is not None and _PEOPLE.search(
-        question
-    ) is None
+    names_maker = _ASKS_MAKER.search(question) or _OWN_NAMES.search(question)
+    asks_maker = names_maker and not _PEOPLE.search(question)
     return find_yes_or_no(question, language) + (MAKER[language] if asks_maker else WHO.get_answer(language))
 
 

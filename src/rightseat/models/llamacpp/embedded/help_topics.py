@@ -60,26 +60,21 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 WHO = HelpTopic(
     (
         r"\b(?:models?|llm|(?:an|which|what|or|this|the|of|real) ai|bot|chatbot|bard|grok|llama|qwen|kimi|mistral|"
-        r"smollm2?|siri|alexa|robot|human|person|machine|computer|program|"
-        r"chatgpt|gpt\S*|claude|gemini|copilot|deepseek|parameters|yourself|your (?:full |first |real )?name|"
-        r"(?:talking|speaking|chatting) (?:to|with)|(?:call|name|address|named?|refer to) you|you (?:have a name|"
-        r"called|go by|made|built)|what name|(?:be|being) called|your (?:creator|maker|inventor|developer|"
-        r"programmer|company|makers|creators|developers|owner)|you (?:from|belong to|work for|owned)|you real|real "
-        r"or|(?:who|what) are you)\b|\b(?:made|built|created|trained|developed|designed|"
-        r"programmed|invented|engineered|coded|manufactured|constructed|crafted|makes?|build|create|develop|train|"
-        r"owns?|behind|company is|company are) (?:you|"
-        r"by|the ai|this|it)\b|模型|真人|机器人|人工智能|(?<![a-z])ai(?![a-z])|chatgpt|gpt|[你您](?:到底|究竟)?是谁|"
-        r"叫(?:什么|"
-        r"啥)|[你您]的名字|(?<!写)自我介绍|[你您]自己|[你您]是什么$|[你您]是.{0,3}公司的|谁.{0,3}(?:创造|开发|做|"
-        r"训练).{0,2}你|你是.{1,6}(?:开发|训练|创造|做)|参数|是(?:不是)?(?:一个)?人吗|文心一言|文心|通义千问|千问|豆包|"
-        r"元宝|智谱|星火|deepseek|kimi|claude|gemini|llama|谁.{0,3}(?:开发|做出来|发明|写|造)|[你您](?:的)?(?:公司|"
-        r"开发者|"
-        r"作者|主人|老板)|哪(?:家|个)(?:公司|团队|厂)|(?:谷歌|百度|阿里|腾讯|微软|字节|华为|openai|"
-        r"google).{0,4}(?:做|开发|"
-        r"出|家|训练|的)",
+        r"smollm2?|siri|alexa|robot|human|person|machine|computer|program|chatgpt|gpt\S*|claude|gemini|copilot|"
+        r"deepseek|parameters|yourself|your (?:full |first |real )?name|(?:talking|speaking|chatting) (?:to|with)|"
+        r"(?:call|name|address|named?|refer to) you|you (?:have a name|called|go by|made|built)|what name|(?:be|"
+        r"being) called|your (?:creator|maker|inventor|developer|programmer|company|makers|creators|developers|"
+        r"owner)|you (?:from|belong to|work for|owned)|you real|real or|(?:who|what) are you)\b|\b(?:made|built|"
+        r"created|trained|developed|designed|programmed|invented|engineered|coded|manufactured|constructed|crafted|"
+        r"makes?|build|create|develop|train|owns?|behind|company is|company are) (?:you|by|the ai|this|it)\b|模型|"
+        r"真人|机器人|人工智能|(?<![a-z])ai(?![a-z])|chatgpt|gpt|[你您](?:到底|究竟)?是谁|叫(?:什么|啥)|[你您]的名字|"
+        r"(?<!写)自我介绍|[你您]自己|[你您]是什么$|[你您]是.{0,3}公司的|谁.{0,3}(?:创造|开发|做|训练).{0,2}你|"
+        r"你是.{1,6}(?:开发|训练|创造|做)|参数|是(?:不是)?(?:一个)?人吗|文心一言|文心|通义千问|千问|豆包|元宝|智谱|"
+        r"星火|deepseek|kimi|claude|gemini|llama|谁.{0,3}(?:开发|做出来|发明|写|造)|[你您](?:的)?(?:公司|开发者|作者|"
+        r"主人|老板)|哪(?:家|个)(?:公司|团队|厂)|(?:谷歌|百度|阿里|腾讯|微软|字节|华为|openai|google).{0,4}(?:做|"
+        r"开发|出|家|训练|的)",
         r"\b(?:you|your|yourself|this|here|behind|am i|under the hood|is running|the (?:ai|model|bot|other side|"
-        r"other end))\b|[你您]|这|背后|"
-        r"我是?在|^自我介绍",
+        r"other end))\b|[你您]|这|背后|我是?在|^自我介绍",
         r"^(?!.*\b(?:my name|(?:refer to|call|know|about) me|name am i|for me|say that|dog|heard of|(?:do|did) you "
         r"(?:know|like|love) (?!which|what|who|how))\b)",
     ),
@@ -119,23 +114,18 @@ CAPABILITY = HelpTopic(
         r"should) i use (?:you|this)\b|\b(?:what|which|ideas?|examples?|suggestions?|suggest|questions|things|stuff|"
         r"list)\b.*\b(?:ask|try)\b|\b(?:ask|try)\b.*\b(?:suggestions?|ideas?|examples?)\b|\bwhat can (?:i|we) (?:do|"
         r"use|say)\b|\b(?:your|you|list|show|what|which)\b.*\b(?:capabilit(?:y|ies)|abilit(?:y|ies)|skills?|"
-        r"features?|functions|tools)\b|\b(?:where|how)\b.*\b(?:i|we|to|one)\b.*\b(?:start|begin|started)\b|"
-        r"\b(?:sure|know|idea|clue)\b.*\b(?:where|how|what)\b.*\b(?:start|begin|ask|do here|do with (?:this|you))\b|"
+        r"features?|functions|tools)\b|\b(?:where|how)\b.*\b(?:i|we|to|one)\b.*\b(?:start|begin|started)\b|\b(?:sure|"
+        r"know|idea|clue)\b.*\b(?:where|how|what)\b.*\b(?:start|begin|ask|do here|do with (?:this|you))\b|"
         r"\bwhat are you (?:good |here |useful |used |meant )?(?:at|for)\b|\bwhat is (?:this (?:good |useful |used |"
-        r"meant )?for|"
-        r"(?:this|it) all about)\b|\bhow does this(?: thing| all| chat| app| bot| assistant)? work$|^(?:please |i "
-        r"need )?help(?: me)?(?: please)?$|^menu$|(?:能|会|"
-        r"可以)(?:帮|"
-        r"为)?.{0,4}(?:做|干|帮)(?:.{0,3}(?:什么|啥|哪些)|点|忙?$)|[你您].{0,3}[会能](?:些)?(?:什么|啥)|(?:什么|"
-        r"哪些|啥).{0,2}(?:功能|工具|能力|本领|本事|用处|技能)|[你您]的?.{0,3}(?:功能|能力|本领|技能)|"
-        r"[你您](?:都)?(?:懂|擅长)(?:些)?(?:什么|啥)|[你您](?:是|来)?(?:干嘛|干什么|做什么)(?:用)?的?$|"
-        r"问[你您]?(?:些|点)?(?:什么|哪些|啥)|(?:怎么|如何)使用[你您]|^(?:帮助|功能)$|(?:从哪|怎么|如何|"
-        r"该怎样).{0,3}(?:开始|入手|上手|入门)|(?:能|可以|该)怎么用[你您这]?|[你您](?:都|最)?(?:拿手|擅长)|"
-        r"(?:第一次|刚来|刚用|新来|"
-        r"不知道).*(?:例子|建议|示例)",
-        r"^(?!.*\b(?:you (?:like|love|want|need|see|say|think|mind)|know me|good time|born|start (?:an?|the)|"
-        r"began|did)\b)(?!.*\bi (?:need|"
-        r"want) (?!to know|some|an?|ideas|suggestions|examples))",
+        r"meant )?for|(?:this|it) all about)\b|\bhow does this(?: thing| all| chat| app| bot| assistant)? work$|"
+        r"^(?:please |i need )?help(?: me)?(?: please)?$|^menu$|(?:能|会|可以)(?:帮|为)?.{0,4}(?:做|干|"
+        r"帮)(?:.{0,3}(?:什么|啥|哪些)|点|忙?$)|[你您].{0,3}[会能](?:些)?(?:什么|啥)|(?:什么|哪些|啥).{0,2}(?:功能|"
+        r"工具|能力|本领|本事|用处|技能)|[你您]的?.{0,3}(?:功能|能力|本领|技能)|[你您](?:都)?(?:懂|"
+        r"擅长)(?:些)?(?:什么|啥)|[你您](?:是|来)?(?:干嘛|干什么|做什么)(?:用)?的?$|问[你您]?(?:些|点)?(?:什么|哪些|"
+        r"啥)|(?:怎么|如何)使用[你您]|^(?:帮助|功能)$|(?:从哪|怎么|如何|该怎样).{0,3}(?:开始|入手|上手|入门)|(?:能|"
+        r"可以|该)怎么用[你您这]?|[你您](?:都|最)?(?:拿手|擅长)|(?:第一次|刚来|刚用|新来|不知道).*(?:例子|建议|示例)",
+        r"^(?!.*\b(?:you (?:like|love|want|need|see|say|think|mind)|know me|good time|born|start (?:an?|the)|began|"
+        r"did)\b)(?!.*\bi (?:need|want) (?!to know|some|an?|ideas|suggestions|examples))",
     ),
     Vocabulary("""
     do doing help helping offer ask asking try trying use using useful good capable able capability capabilities
@@ -189,12 +179,10 @@ SETUP_TOPICS = (
     HelpTopic(
         (
             r"\b(?:plugins?|openapi|(?:my|our|own|rest|an?|this|company|internal) (?:\w+ )?(?:apis?|endpoints?|"
-            r"web ?services?)|(?:have|got|built|wrote|made|run)\b[^,]{0,40}\b(?:apis?|endpoints?|web "
-            r"?services?))\b(?! keys?)|插件|"
-            r"接口|api(?! ?(?:密钥|keys?))",
+            r"web ?services?)|(?:have|got|built|wrote|made|run)\b[^,]{0,40}\b(?:apis?|endpoints?|"
+            r"web ?services?))\b(?! keys?)|插件|接口|api(?! ?(?:密钥|keys?))",
             r"\b(?:add|write|create|make|use|install|connect|load|call|let you|hook|plug|link|integrate|wire|reach|"
-            r"query|"
-            r"access|bring|what is a(?= plugin))\b|添加|增加|加|写|安装|使用|接|连|调用|对接|什么是插件",
+            r"query|access|bring|what is a(?= plugin))\b|添加|增加|加|写|安装|使用|接|连|调用|对接|什么是插件",
             r"\b(?:how|can|could|where|what|possible|do)\b|怎|如何|能|可以|什么",
         ),
         Vocabulary(
@@ -211,8 +199,7 @@ SETUP_TOPICS = (
         (
             r"(?<![a-z])mcp(?![a-z])",
             r"\b(?:connect|add|use|call|hook|plug|integrate|support|set ?up|configure|attach|install|link|put|wire|"
-            r"register|"
-            r"work)\b|连|接|用|加|支持|配置",
+            r"register|work)\b|连|接|用|加|支持|配置",
             r"\b(?:how|can|could|where|what|possible|do|does|is)\b|怎|如何|能|可以|支持|吗",
         ),
         Vocabulary(_SETUP + "mcp server servers client clients tool tools with 服务器 服务 客户端 工具 连 mcp"),
@@ -228,8 +215,7 @@ SETUP_TOPICS = (
             r"\b(?:databases?|postgres\w*|mysql|mariadb|sqlite|duckdb|sql server|db)\b|数据库|postgres|mysql|sqlite|"
             r"duckdb",
             r"\b(?:connect|add|use|hook|plug|integrate|link|query|access|reach|read|attach|wire|work with|support|"
-            r"give|let "
-            r"you|point|talk to)\b|连|接|用|查|读|加|支持|配置",
+            r"give|let you|point|talk to)\b|连|接|用|查|读|加|支持|配置",
             r"\b(?:how|can|could|where|what|possible|do|does|is)\b|怎|如何|能|可以|支持|吗",
             r"\b(?:my|our|own|you|this|here|rightseat|assistant|bot|it)\b|[我你您这]|自己",
         ),
@@ -250,9 +236,8 @@ SETUP_TOPICS = (
     ),
     HelpTopic(
         (
-            r"\b(?:react|vue|angular|copilotkit|openbb|front ?end|ui|web ?site|web ?app|web ?page|app|ag-?ui|openai "
-            r"(?:client|"
-            r"sdk))\b|react|前端|网站|网页|客户端|openbb|copilotkit|vue",
+            r"\b(?:react|vue|angular|copilotkit|openbb|front ?end|ui|web ?site|web ?app|web ?page|app|ag-?ui|"
+            r"openai (?:client|sdk))\b|react|前端|网站|网页|客户端|openbb|copilotkit|vue",
             r"\b(?:connect|embed|integrate|call|use|add|put|plug|hook|link|wire|attach)\b|连接|接|集成|嵌入",
             r"\b(?:how|can|could|where|what|possible|do)\b|怎|如何|能|可以",
             r"\b(?:you|this|my|our|rightseat|server|assistant|copilotkit|openbb|ag-?ui|bot|it)\b|[\u4e00-\u9fff]",
@@ -274,13 +259,11 @@ SETUP_TOPICS = (
         (
             r"\b(?:openai|anthropic|gpt\S*|chatgpt|llama\S*|ollama|claude|gemini|qwen\S*|mistral\S*|deepseek|"
             r"api keys?|keys?|gguf|models?|llms?)\b|模型|密钥|openai|gpt|ollama|deepseek|claude|gemini|qwen|千问|key",
-            r"\b(?:switch|change|replace|swap|connect|hook|plug|load|configure|set ?up|bring|support|instead|"
-            r"install|download|put|need|api key|go|set|enter|paste|add)\b|\b(?:can|could|may|do|should|would|to|"
-            r"possible)\b.*\b(?:use|run|"
-            r"get|try|work)\b|换|接|用|改|配置|设|填|需要|支持",
+            r"\b(?:switch|change|replace|swap|connect|hook|plug|load|configure|set ?up|bring|support|instead|install|"
+            r"download|put|need|api key|go|set|enter|paste|add)\b|\b(?:can|could|may|do|should|would|to|"
+            r"possible)\b.*\b(?:use|run|get|try|work)\b|换|接|用|改|配置|设|填|需要|支持",
             r"\b(?:how|can|could|may|where|which|what|do (?:i|we|you)|possible|is there a way|any way)\b|怎|如何|能|"
-            r"可以|吗|哪|"
-            r"支持",
+            r"可以|吗|哪|支持",
             r"\b(?:i|we|this|it|here|my|support|to|in|your|the api key)\b|[\u4e00-\u9fff]",
             r"^(?!.*\b(?:under the hood|behind)\b)",
         ),
@@ -307,8 +290,7 @@ SETUP_TOPICS = (
     HelpTopic(
         (
             r"\b(?:remember|forget|recall|memory|learn from|history|know (?:who i am|me|my name))\b|记得|记住|忘记|"
-            r"记忆|"
-            r"认识我|历史记录",
+            r"记忆|认识我|历史记录",
             r"\b(?:do|does|will|can|could|have|are|would)\b.*\byou\b|\b(?:is|are|where)\b.*\b(?:history|chats?|"
             r"conversations?)\b|[你您]",
             r"^(?!.*\b(?:to|the|that|when|how|if)\b(?! (?:me|chat|conversation|history|i am|next|day)))",
@@ -334,14 +316,10 @@ SETUP_TOPICS = (
     HelpTopic(
         (
             r"\b(?:offline|without (?:the |an |any )?(?:internet|network|wifi|wi-fi|connection)|(?:you|this|it|"
-            r"rightseat|"
-            r"assistant|bot|model)\b.{0,10}\b(?:need|needs|require|requires|use)\b.{0,20}\b(?:internet|online|"
-            r"network|wifi|"
-            r"connection)|do (?:i|we) need (?:the |an |to be |to go )*(?:internet|online|wifi)|no (?:internet|wifi|"
-            r"connection)|"
-            r"locally|airplane mode|(?:is|are) (?:this|it|you) local)\b|离线|断网|没有?网|不联网|不连网|(?:需要|要|"
-            r"用)(?:不用)?"
-            r"(?:联网|网络|上网)|本地(?:运行|跑|的)",
+            r"rightseat|assistant|bot|model)\b.{0,10}\b(?:need|needs|require|requires|use)\b.{0,20}\b(?:internet|"
+            r"online|network|wifi|connection)|do (?:i|we) need (?:the |an |to be |to go )*(?:internet|online|wifi)|"
+            r"no (?:internet|wifi|connection)|locally|airplane mode|(?:is|are) (?:this|it|you) local)\b|离线|断网|"
+            r"没有?网|不联网|不连网|(?:需要|要|用)(?:不用)?(?:联网|网络|上网)|本地(?:运行|跑|的)",
             r"\b(?:you|this|it|i|we|rightseat|assistant|server|bot|model)\b|[\u4e00-\u9fff]",
             r"\b(?:do|does|can|could|will|is|are|what|if|how)\b|吗|能|可以|会|是不是|是否|么|还|需",
         ),
@@ -364,12 +342,9 @@ SETUP_TOPICS = (
     HelpTopic(
         (
             r"\b(?:free|cost|costs|pay|paid|price|pricing|subscription|you charge|charged? for|fee|fees|licen[sc]e|"
-            r"open[ "
-            r"-]source|"
-            r"money|credit card)\b|免费|收费|付费|要钱|花钱|多少钱|价格|开源|许可证|费用|付钱",
+            r"open[ -]source|money|credit card)\b|免费|收费|付费|要钱|花钱|多少钱|价格|开源|许可证|费用|付钱",
             r"\b(?:this|it|you|your|rightseat|i|using|use|assistant|bot|model)\b|[你您这]|^(?:是|要|需要|"
-            r"用)?(?:不是)?(?:免费|"
-            r"收费|付费|要钱|花钱|开源)|使用|^多少钱",
+            r"用)?(?:不是)?(?:免费|收费|付费|要钱|花钱|开源)|使用|^多少钱",
             r"\b(?:is|are|do|does|how|what|will|can|must|need)\b|吗|么|多少|什么|是不是|是否|怎么|不要钱",
             r"^(?!.*\b(?:free (?:time|will|now|today|tonight|tomorrow|for)|free speech|wifi)\b)",
         ),
@@ -392,19 +367,17 @@ SETUP_TOPICS = (
     HelpTopic(
         (
             r"\b(?:my|our|your users'?)\b.*\b(?:data|info|information|messages?|conversations?|chats?|questions?|"
-            r"input|prompts?)\b|"
-            r"\bwhat i (?:type|write|say|ask|enter)\b|\b(?:this|these|the) (?:chats?|conversations?)\b|\b(?:is|are) "
-            r"(?:this|you) (?:\w+ )?(?:safe|secure)\b|"
-            r"\b(?:is|are) (?:this|it|you) (?:\w+ )?(?:private|confidential)\b|\bprivacy\b|数据|对话|聊天记录|隐私|"
-            r"消息|信息|内容|输入|我(?:说|写|问|发)的",
+            r"input|prompts?)\b|\bwhat i (?:type|write|say|ask|enter)\b|\b(?:this|these|the) (?:chats?|"
+            r"conversations?)\b|\b(?:is|are) (?:this|you) (?:\w+ )?(?:safe|secure)\b|\b(?:is|are) (?:this|it|"
+            r"you) (?:\w+ )?(?:private|confidential)\b|\bprivacy\b|数据|对话|聊天记录|隐私|消息|信息|内容|输入|"
+            r"我(?:说|写|问|发)的",
             r"\b(?:sent?|sending|go|goes|stored?|saved?|private|shared?|kept|keep|safe|secure|leaves?|leaving|collect|"
             r"collected|track|tracked|upload|uploaded|privacy|logged|recorded|train|confidential|"
             r"(?:who|anyone|anybody|someone|others|else)\b.*\b(?:reads?|see|sees|access))\b|"
             r"发送|发到|发给|传|保存|存|泄露|泄漏|安全|隐私|收集|记录|看到|训练|外泄",
             r"\b(?:is|are|do|does|where|will|who|can|what about|how)\b|吗|会不会|是否|哪|谁|么|怎么",
-            r"^(?!.*(?:\b(?:data|information) (?:in|of|on|from)\b|\b(?:can|could|would) you\b|\bplease\b|\bwhat is "
-            r"(?!my|your|sent|stored|saved|"
-            r"shared)|什么是|是什么))",
+            r"^(?!.*(?:\b(?:data|information) (?:in|of|on|from)\b|\b(?:can|could|would) you\b|\bplease\b|"
+            r"\bwhat is (?!my|your|sent|stored|saved|shared)|什么是|是什么))",
             r"\b(?:you|my|our|i|this|it|anywhere|somewhere|here|anyone|privacy)\b|[我你您这]|数据|隐私",
         ),
         Vocabulary("""
@@ -432,9 +405,7 @@ SETUP_TOPICS = (
     ),
     HelpTopic(
         (
-            r"\b(?:settings?|config(?:uration)?(?: file)?|configure (?:you|this|it|"
-            r"rightseat))\b|设置|配置|"
-            r"选项",
+            r"\b(?:settings?|config(?:uration)?(?: file)?|configure (?:you|this|it|rightseat))\b|设置|配置|选项",
             r"\b(?:where|how|which|what)\b|哪|怎么|如何|怎样",
             r"\b(?:where|your|you|this|rightseat|server|it|here)\b|哪|[你您这]|服务器|rightseat",
         ),
@@ -469,14 +440,11 @@ SETUP_TOPICS = (
     HelpTopic(
         (
             r"^(?:(?:so|ok|and|but|um|wait|hmm|well) )*(?:what(?:'s|s| is)?(?: exactly)?(?: is)? (?:this|rightseat)|"
-            r"what(?: "
-            r"exactly)? is this|explain (?:this|rightseat)|tell me (?:about|what) (?:this|rightseat))(?: (?:thing|"
-            r"place|site|"
-            r"website|page|app|application|program|tool|chat|exactly|all|about|project|is|for|then|here|called|"
-            r"software|"
-            r"server))*$|^(?:请问)?(?:这个?|rightseat)(?:到底|究竟)?是(?:个)?(?:什么|啥|干什么|做什么|干嘛)(?:东西|"
-            r"网站|软件|玩意儿?|"
-            r"用|程序|项目|应用|的|呀|啊|呢)*$|^什么是rightseat$",
+            r"what(?: exactly)? is this|explain (?:this|rightseat)|tell me (?:about|what) (?:this|"
+            r"rightseat))(?: (?:thing|place|site|website|page|app|application|program|tool|chat|exactly|all|about|"
+            r"project|is|for|then|here|called|software|server))*$|^(?:请问)?(?:这个?|rightseat)(?:到底|"
+            r"究竟)?是(?:个)?(?:什么|啥|干什么|做什么|干嘛)(?:东西|网站|软件|玩意儿?|用|程序|项目|应用|的|呀|啊|"
+            r"呢)*$|^什么是rightseat$",
         ),
         None,
         "This is rightseat, a Python backend for copilot front ends: OpenAI clients, OpenBB, CopilotKit, AG-UI and MCP "
@@ -489,28 +457,20 @@ SETUP_TOPICS = (
     HelpTopic(
         (
             r"^(?!.*\b(?:if|when you|someone|because|that|supposed|allowed)\b)(?:(?:so|and|but|hey|then) )*(?:(?:do|"
-            r"can|did|have|will) you (?:ever |really |actually |even |also )*(?:sleep|eat|"
-            r"dream|feel (?:pain|anything|things|emotions?|love)|get (?:tired|bored|lonely|hungry|angry)|have (?:any "
-            r"|real |a |"
+            r"can|did|have|will) you (?:ever |really |actually |even |also )*(?:sleep|eat|dream|feel (?:pain|"
+            r"anything|things|emotions?|love)|get (?:tired|bored|lonely|hungry|angry)|have (?:any |real |a |"
             r"an )*(?:feelings?|emotions?|soul|body|family|girlfriend|boyfriend|gender|birthday|hobb(?:y|ies)|"
-            r"friends?|kids|"
-            r"children|consciousness|pets?|opinions?|dreams?|personality|job)|(?:like|love|hate|enjoy) "
-            r"(?!to\b)[^,]{2,30})|are "
-            r"you (?:ever |really |actually |a |an |in |so |getting )*(?:conscious|sentient|self-aware|married|"
-            r"single|alive|"
-            r"lonely|happy|sad|love|male|female|boy|girl|man|woman|tired|hungry|afraid|scared|old|young|rich|smart|"
-            r"clever|"
-            r"intelligent)(?: or (?:a )?\w+)?|how old are you|what(?:'s|s| is) your (?:age|birthday|gender|iq|hobby|"
-            r"favou?rite "
-            r"[a-z ]{3,20})|when (?:were you born|is your birthday)|where (?:are you from|do you live|were you born|"
-            r"are you|do "
-            r"you come from)|what do you (?:look like|eat|like|do for fun))(?: (?:now|today|too|really|exactly|at "
-            r"night|"
-            r"anyway|right now))*$|^[你您](?:今年)?(?:几岁|多大(?:年纪|岁数)?[了啦]?$|住在?哪|来自哪|从哪里?来|"
-            r"是哪里人|是男|是女|"
-            r"结婚|有(?:没有)?(?:感情|情感|意识|家人|朋友|女朋友|男朋友|爱好|生日|对象|灵魂)|会(?:不会)?(?:做梦|累|"
-            r"难过|伤心|生气|睡觉|"
-            r"孤独|害怕|死)|(?:最)?喜欢(?:什么|吃什么|哪)[^,]{0,8}$|(?:的)?生日|累不累|累吗|幸福吗|开心吗)",
+            r"friends?|kids|children|consciousness|pets?|opinions?|dreams?|personality|job)|(?:like|love|hate|"
+            r"enjoy) (?!to\b)[^,]{2,30})|are you (?:ever |really |actually |a |an |in |so |getting )*(?:conscious|"
+            r"sentient|self-aware|married|single|alive|lonely|happy|sad|love|male|female|boy|girl|man|woman|tired|"
+            r"hungry|afraid|scared|old|young|rich|smart|clever|intelligent)(?: or (?:a )?\w+)?|how old are you|"
+            r"what(?:'s|s| is) your (?:age|birthday|gender|iq|hobby|favou?rite [a-z ]{3,20})|when (?:were you born|"
+            r"is your birthday)|where (?:are you from|do you live|were you born|are you|do you come from)|"
+            r"what do you (?:look like|eat|like|do for fun))(?: (?:now|today|too|really|exactly|at night|anyway|"
+            r"right now))*$|^[你您](?:今年)?(?:几岁|多大(?:年纪|岁数)?[了啦]?$|住在?哪|来自哪|从哪里?来|是哪里人|"
+            r"是男|是女|结婚|有(?:没有)?(?:感情|情感|意识|家人|朋友|女朋友|男朋友|爱好|生日|对象|灵魂)|"
+            r"会(?:不会)?(?:做梦|累|难过|伤心|生气|睡觉|孤独|害怕|死)|(?:最)?喜欢(?:什么|吃什么|哪)[^,]{0,8}$|"
+            r"(?:的)?生日|累不累|累吗|幸福吗|开心吗)",
         ),
         None,
         "I am a program, a small language model on this machine: I have no age, feelings or tastes of my own. Ask me "

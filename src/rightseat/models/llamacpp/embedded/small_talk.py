@@ -32,11 +32,9 @@ _NAME = r"^(?:i am|i'm|im|my name is|my name's|this is) [a-z]+$|^(?:我是|我�
 # What a person says of oneself beside a greeting: "wish me luck, I have an exam tomorrow".
 _ASIDE = (
     r"^(?:i|i'm|im|i've|my|we|we're|we've|it's|it is|it was|it's been|today|that was|just)\b(?!.*(?:\d|\b(?:look|"
-    r"looking|"
-    r"wonder|wondering|trying|try|search|searching|stuck|problem|issue|error|question|how|what|why|which|who|mean|"
-    r"means|"
-    r"recipe|name|word|called|not|never|still|wrong|\w+n't)\b))|^(?:我|今天|明天|刚)(?!.*(?:\d|问题|不知道|不|没|"
-    r"还是|出错|报错|怎|什么))"
+    r"looking|wonder|wondering|trying|try|search|searching|stuck|problem|issue|error|question|how|what|why|which|who|"
+    r"mean|means|recipe|name|word|called|not|never|still|wrong|\w+n't)\b))|^(?:我|今天|明天|刚)(?!.*(?:\d|问题|不知道|"
+    r"不|没|还是|出错|报错|怎|什么))"
 )
 _REMARK_START = r"^(?!what\b(?! an? )|that is what)"
 
@@ -59,12 +57,12 @@ _BLAME = (
 SMALL_TALK = (
     _small_talk(
         r"\bhow(?:'s|'re|'ve|s| is| are| have| has| goes| was| were)? (?:you|ya|it going|it hanging|your|things|life|"
-        r"everything|"
-        r"tricks)\b|\bhow do you (?:do|feel)|\bwhat(?:'s| is|s) (?:up|new|happening|going on|good)|\bwhat have you "
-        r"been up to|\bare you (?:doing |feeling )?(?:ok|okay|alright|well|fine)\b|^(?:you|all) (?:ok|okay|alright|"
-        r"good|well)$|\b(?:did you sleep|have you been) (?:well|ok|okay|good)\b|\b(?:did you have|have you had|had|are "
-        r"you having) a (?:good|nice|great)|你好吗|怎么样|[最近]近(?:好|可好|如何|还)|(?:过得|心情|睡得)(?:还?好|如何)|"
-        r"[你您]还好吗|^(?:[你您])?吃(?:饭|过|早饭|午饭|晚饭)*了(?:吗|没|么)|近来",
+        r"everything|tricks)\b|\bhow do you (?:do|feel)|\bwhat(?:'s| is|s) (?:up|new|happening|going on|good)|"
+        r"\bwhat have you been up to|\bare you (?:doing |feeling )?(?:ok|okay|alright|well|fine)\b|^(?:you|"
+        r"all) (?:ok|okay|alright|good|well)$|\b(?:did you sleep|have you been) (?:well|ok|okay|good)\b|"
+        r"\b(?:did you have|have you had|had|are you having) a (?:good|nice|great)|你好吗|怎么样|[最近]近(?:好|可好|"
+        r"如何|还)|(?:过得|心情|睡得)(?:还?好|如何)|[你您]还好吗|^(?:[你您])?吃(?:饭|过|早饭|午饭|晚饭)*了(?:吗|没|"
+        r"么)|近来",
         "how are hows doing is it going hanging your been things life everything lately what whats what's up new "
         "happening on do feel feeling with for treating goes have right now ok alright fine re ya did sleep had having "
         "weekend week night was were has tricks here nice great how's self this holding up keeping ve 最近 近来 "
@@ -83,11 +81,10 @@ SMALL_TALK = (
         "我有空！请问有什么可以帮您？",
     ),
     _small_talk(
-        r"(?:\b(?:speak|understand|know)\b|\b(?:can|could|do|does|may)\b.*\b(?:talk|write|read|use|in|answer|reply)\b)"
-        r".*\b(?:chinese|mandarin|english|german|"
-        r"french|spanish|japanese|korean|italian|portuguese|russian|arabic|hindi)\b|\b(?:which|what|many|other|"
-        r"any) (?:other )?languages?\b|(?:说|讲|用|懂|会|支持).{0,2}(?:中文|英文|英语|汉语|普通话|日语|法语|德语|韩语|"
-        r"西班牙语|语言)|什么语言|哪些语言|哪几种语言",
+        r"(?:\b(?:speak|understand|know)\b|\b(?:can|could|do|does|may)\b.*\b(?:talk|write|read|use|in|answer|"
+        r"reply)\b).*\b(?:chinese|mandarin|english|german|french|spanish|japanese|korean|italian|portuguese|russian|"
+        r"arabic|hindi)\b|\b(?:which|what|many|other|any) (?:other )?languages?\b|(?:说|讲|用|懂|会|"
+        r"支持).{0,2}(?:中文|英文|英语|汉语|普通话|日语|法语|德语|韩语|西班牙语|语言)|什么语言|哪些语言|哪几种语言",
         "can do does speak understand know talk write read use in answer reply which what many other any languages "
         "language chinese mandarin english german french spanish japanese korean italian portuguese russian arabic "
         "hindi i we it are me also or how 会 能 可以 说 讲 用 懂 支持 中文 英文 英语 汉语 普通话 日语 法语 德语 韩语 "
@@ -108,13 +105,11 @@ SMALL_TALK = (
     ),
     _small_talk(
         r"\b(?:good ?bye|good ?night|bye|(?:see|catch|talk to|speak to|chat with|write) (?:you|ya)|good night|"
-        r"nighty?|cya|later|"
-        r"farewell|adios|sayonara|ciao|take care|sleep well|sweet dreams|have (?:a (?:good|nice|great|lovely)|fun)|i "
-        r"(?:have|need|got|must|should)(?: to)? (?:go|run|leave|sleep|be going)|gotta (?:go|run|leave|sleep)|i'?m "
-        r"(?:off|"
-        r"leaving|going to bed)|that(?:'s| is| will be| was) all)\b|\b(?:nice|good|great)\b.*\b(?:talk|chat|"
-        r"speak)(?:ing)? (?:to|with) you\b|再见|拜拜|晚安|(?:回头|明天|明儿|下次|改天|待会儿?|一会儿?)(?:见|聊|再聊)|"
-        r"(?:我|先)(?:要)?(?:走|撤|下线|睡|忙)[了啦咯]|(?:做个?|^)好梦",
+        r"nighty?|cya|later|farewell|adios|sayonara|ciao|take care|sleep well|sweet dreams|have (?:a (?:good|nice|"
+        r"great|lovely)|fun)|i (?:have|need|got|must|should)(?: to)? (?:go|run|leave|sleep|be going)|gotta (?:go|run|"
+        r"leave|sleep)|i'?m (?:off|leaving|going to bed)|that(?:'s| is| will be| was) all)\b|\b(?:nice|good|"
+        r"great)\b.*\b(?:talk|chat|speak)(?:ing)? (?:to|with) you\b|再见|拜拜|晚安|(?:回头|明天|明儿|下次|改天|"
+        r"待会儿?|一会儿?)(?:见|聊|再聊)|(?:我|先)(?:要)?(?:走|撤|下线|睡|忙)[了啦咯]|(?:做个?|^)好梦",
         "goodbye goodnight bye see ya later soon tomorrow night nighty cya for now have nice one catch around "
         "farewell adios "
         "sayonara ciao take care go going run got gotta need must should leave leaving off bed sleep dreams sweet "
@@ -211,8 +206,8 @@ SMALL_TALK = (
     _small_talk(
         r"\b(?:happy (?:new year|holidays|weekend|easter|halloween|thanksgiving|(?:mon|tues|wednes|thurs|fri|satur|"
         r"sun)day)|merry christmas|happy christmas|season's greetings|same to you|you too|likewise)\b|(?:新年|节日|"
-        r"周末|"
-        r"圣诞节?|中秋节?|春节|国庆节?|元旦|新春|假期|端午节?)(?:快乐|愉快)|恭喜发财|过年好|^(?:同乐|彼此彼此|你也是)",
+        r"周末|圣诞节?|中秋节?|春节|国庆节?|元旦|新春|假期|端午节?)(?:快乐|愉快)|恭喜发财|过年好|^(?:同乐|彼此彼此|"
+        r"你也是)",
         "happy new year holidays weekend easter halloween thanksgiving monday tuesday wednesday thursday friday "
         "saturday "
         "sunday merry christmas season's season same too likewise in advance your family 新年 节日 周末 圣诞节 圣诞 "
@@ -223,13 +218,10 @@ SMALL_TALK = (
         "谢谢，也祝您愉快！",
     ),
     _small_talk(
-        r"^(?!.*\b(?:why|not)\b)(?:(?:i'm|i am|im|i feel|i'm feeling|feeling|i've|i have been|i had|had|today was|it "
-        r"was|"
-        r"it's been|what)\b.*\b(?:tired|sad|lonely|exhausted|stressed|sleepy|unhappy|upset|knackered|hungry|(?:bad|"
-        r"rough|"
-        r"hard|long|tough|terrible|awful) (?:day|week|night)))\b|(?:好|太|真|很|有点)(?:累|困|饿|难过|伤心|孤独|烦|"
-        r"难受)|"
-        r"心情(?:不好|很差|不太好)|累死|压力(?:好|很|太)?大",
+        r"^(?!.*\b(?:why|not)\b)(?:(?:i'm|i am|im|i feel|i'm feeling|feeling|i've|i have been|i had|had|today was|"
+        r"it was|it's been|what)\b.*\b(?:tired|sad|lonely|exhausted|stressed|sleepy|unhappy|upset|knackered|hungry|"
+        r"(?:bad|rough|hard|long|tough|terrible|awful) (?:day|week|night)))\b|(?:好|太|真|很|有点)(?:累|困|饿|难过|"
+        r"伤心|孤独|烦|难受)|心情(?:不好|很差|不太好)|累死|压力(?:好|很|太)?大",
         "i i'm im am feel feeling i've have been had was it it's what an tired sad lonely exhausted stressed sleepy "
         "unhappy "
         "upset knackered hungry bad rough hard long tough terrible awful day week night of today now at work little "
@@ -242,10 +234,8 @@ SMALL_TALK = (
     ),
     _small_talk(
         r"^(?!.*\b(?:not|if)\b)(?:(?:i'm|i am|im|i feel|feeling|we're) (?:\w+ ){0,2}(?:fine|good|great|well|happy|ok|"
-        r"okay|"
-        r"excited|alright)\b|(?:doing|all) (?:good|well|fine|great)\b)|^我(?:也)?(?:今天)?(?:很好|挺好|还好|不错|"
-        r"很开心|"
-        r"好开心|很高兴)|^(?:还行|还不错|挺好)",
+        r"okay|excited|alright)\b|(?:doing|all) (?:good|well|fine|great)\b)|^我(?:也)?(?:今天)?(?:很好|挺好|还好|"
+        r"不错|很开心|好开心|很高兴)|^(?:还行|还不错|挺好)",
         "i i'm im am feel feeling we're we re fine good great well happy ok okay excited alright doing all super "
         "thanks "
         "thank for asking here also pretty quite about tomorrow 我 也 今天 很好 挺好 还好 还行 还不错 不错 很开心 "
@@ -255,11 +245,9 @@ SMALL_TALK = (
         "那太好了！请问有什么可以帮您？",
     ),
     _small_talk(
-        r"^(?:(?:can|could|shall) (?:we|i|you)|let's|lets|let us|i (?:just )?(?:want|wanted) to|wanna|want to|just "
-        r"want to|"
-        r"i'd like to|please)\b.*\b(?:chat|talk)\b|^(?:talk to me|chat with me|chat)|^(?:陪我|我们|来|我?想|能|可以|"
-        r"随便)"
-        r"{0,3}(?:跟我|和[你我]|跟你|找人)?(?:聊聊天?|聊天|说说话|聊会儿?|聊一?会)",
+        r"^(?:(?:can|could|shall) (?:we|i|you)|let's|lets|let us|i (?:just )?(?:want|wanted) to|wanna|want to|"
+        r"just want to|i'd like to|please)\b.*\b(?:chat|talk)\b|^(?:talk to me|chat with me|chat)|^(?:陪我|我们|来|"
+        r"我?想|能|可以|随便){0,3}(?:跟我|和[你我]|跟你|找人)?(?:聊聊天?|聊天|说说话|聊会儿?|聊一?会)",
         "can could shall we i you let's lets let us want wanted wanna just i'd like d to chat talk with me bit little "
         "for while about anything something 陪我 我们 来 想 我 能 可以 随便 跟我 和你 和我 跟你 找人 聊聊天 聊聊 "
         "聊天 说说话 聊会儿 "
@@ -269,11 +257,9 @@ SMALL_TALK = (
     ),
     _small_talk(
         r"\b(?:hi|hello|hey|heyo|hiya|yo|sup|gm|hullo|hallo|g'day|howdy|greetings|aloha|hola|bonjour|ahoy|"
-        r"salutations|morning|(?:nice|"
-        r"good|great|lovely) to see|good (?:morning|afternoon|evening|day)|meet(?:ing)? you|welcome back|i'm back|long "
-        r"time no see)\b|^(?:afternoon|evening)\b|你好|您好|嗨|哈[喽啰罗]|[早午晚]上?好|早安|午安|大家好|^早|认识|"
-        r"幸会|^见到[你您]|"
-        r"好久不见|我回来了|又见面",
+        r"salutations|morning|(?:nice|good|great|lovely) to see|good (?:morning|afternoon|evening|day)|"
+        r"meet(?:ing)? you|welcome back|i'm back|long time no see)\b|^(?:afternoon|evening)\b|你好|您好|嗨|"
+        r"哈[喽啰罗]|[早午晚]上?好|早安|午安|大家好|^早|认识|幸会|^见到[你您]|好久不见|我回来了|又见面",
         "heyo sup gm hullo hallo g'day aloha hola bonjour ahoy salutations see nice pleased glad great lovely meet "
         "meeting is it it's its hope "
         "are doing having i i'm am welcome back long time no finally been 很 高兴 认识 见到 幸会 祝 好久不见 我 "
