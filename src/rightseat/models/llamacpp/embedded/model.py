@@ -198,6 +198,11 @@ class PromptAnswer:
                     yield chunk
             if checker.shown.strip():
                 return
+            if checker.speaks_of_itself and not request_intent.has_own_voice(self.systems):
+                text = help_answers.describe_tools(self.prompt.tools, self.shortcuts, self.language)
+                for chunk in self.make_text_chunks(text):
+                    yield chunk
+                return
             if checker.disagrees:
                 break
         for chunk in self.make_sentence_chunks("embedded_unsure"):

@@ -53,6 +53,12 @@ _ABBREVIATION = re.compile(r"(?:\b(?:Mr|Mrs|Ms|Dr|St|Jr|vs|etc|e\.g|i\.e|[A-Z])|
 _LIST_ITEM = re.compile(r"(\s*)(\d{1,2})[.)]\s")
 _CLAUSE_END = re.compile(r",? (?:which|who|but|with|and (?:it|is|has))\b|, |[;(]")
 _MIN_CLAUSE = 18
+_OF_ITSELF = re.compile(
+    r"\bas an? (?:ai|artificial|language model|virtual|computer)\b|"
+    r"\bi(?:'m| am) (?:just |only )?an? (?:ai|artificial|language model|virtual assistant|computer program)\b|"
+    r"\b(?:trained|created|developed) by (?:openai|google|meta|hugging face)\b",
+    re.IGNORECASE,
+)
 _REPEATED = re.compile(r"(\S[\s\S]{3,80}?)\1{2,}")
 _NUMBER_WORDS = frozenset(
     re.findall(
@@ -64,8 +70,8 @@ _NUMBER_WORDS = frozenset(
 _COMMON_WORDS = frozenset(
     re.findall(
         r"\w+",
-        """about also and answer are because been called for from has have into its known means more most not other people
-        person process refers some something such than that the their there they this type used uses using was were
+        """about also and answer are because been called for from has have into its known means more most not other
+        people person process refers some something such than that the their there they this type used uses using was were
         what when where which with word you your""",
     )
 )
@@ -185,11 +191,13 @@ def find_short_answer(chunks: Iterable[TextChunk]) -> ShortAnswer | None:
 class SentenceChecker:
     """Splits an answer into sentences and passes those that may be shown. `ended`: the rest is not wanted. `short`: an
     answer that is shown instead if it is more probable than the first sentence. `disagrees`: it is, but the two
-    answers differ, so that none is shown."""
+    answers differ, so that none is shown. `speaks_of_itself`: the answer begins with what the weights are or cannot do,
+    which they invent."""
 
     def __init__(self, question: str, sources: Iterable[str], short: ShortAnswer | None = None) -> None:
         self._short = short
         self.disagrees = False
+        self.speaks_of_itself = False
         self._question = question
         self._is_writing = bool(_WRITING.search(question))
         self._is_fact_question = bool(_FACT_QUESTION.search(question)) and not self._is_writing
@@ -232,6 +240,9 @@ class SentenceChecker:
                 yield from map(self._show, self._find_agreed_text(short, sentence))
                 self.disagrees = not self._shown
                 return
+        if not self._shown and not self._is_writing and _OF_ITSELF.search(sentence):
+            self.ended = self.speaks_of_itself = True
+            return
         words = sentence.strip().lower()
         in_code = self.shown.count("```") % 2 == 1
         if not in_code and len(words) > 8 and words in self.shown.lower():

@@ -115,6 +115,16 @@ async def test_a_short_answer_is_shown_if_the_other_one_agrees(short: str, base:
     assert_finished(chunks, "stop")
 
 
+async def test_what_the_weights_say_of_themselves_is_not_shown() -> None:
+    answer = "As an AI language model, I have no personal abilities. I can help."
+    chunks = await ask(FakeWeights(["No tool."], [answer]), make_prompt("Describe your limits", tools=(BOOK,)))
+    assert "Book a table." in join_text(chunks)
+    assert "language model" not in join_text(chunks)
+    assert_finished(chunks, "stop")
+    weights = FakeWeights(["No tool."], ["I am an AI poet."])
+    assert join_text(await ask(weights, make_prompt("Write a poem", tools=(BOOK,)))) == "I am an AI poet."
+
+
 async def test_a_second_question_and_a_text_to_write_have_no_short_answer() -> None:
     for prompt in (make_prompt("Hm.", "Yes.", "Which one?"), make_prompt("Write a poem")):
         chunks = await ask(FakeWeights(["No tool."], ["A long answer."], "Short."), prompt)
