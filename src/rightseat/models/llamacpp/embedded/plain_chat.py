@@ -71,8 +71,8 @@ _COMMON_WORDS = frozenset(
     re.findall(
         r"\w+",
         """about also and answer are because been called for from has have into its known means more most not other
-        people person process refers some something such than that the their there they this type used uses using was were
-        what when where which with word you your""",
+        people person process refers some something such than that the their there they this type used uses
+        using was were what when where which with word you your""",
     )
 )
 _ANSWER_NUMBER = re.compile(
