@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from msgspec import Struct
-
-from rightseat.tools.builtin.dates import MONTHS
+from rightseat.tools.builtin.match_table_product import find_product, is_price_by_unit, query_product
 from rightseat.tools.builtin.match_table_sql import (
     find_time_order,
     format_table,
@@ -21,12 +19,20 @@ from rightseat.tools.builtin.match_table_sql import (
     quote,
     write_select,
 )
+from rightseat.tools.builtin.match_table_value import (
+    TableQuestion,
+    find_label,
+    find_value,
+    has_unknown_condition,
+    is_plain,
+    list_cell_stems,
+    list_names,
+    write_filter,
+)
 from rightseat.tools.builtin.numerals import CHINESE_DIGITS, replace_chinese_numerals
 from rightseat.tools.builtin.table_text import TableUnreadable, TextTable, TypedColumn, find_table, infer_columns
 from rightseat.tools.builtin.table_words import (
     ASKS_PERSON,
-    GENERIC_NAMES,
-    ID_NAMES,
     KINDS_OF_DATES,
     LOOSE_LABELS,
     MODIFIER_STEMS,
@@ -34,8 +40,6 @@ from rightseat.tools.builtin.table_words import (
     NAMES_THINGS,
     NO_KINDS,
     OPERATIONS,
-    PLAIN_HAN,
-    PLAIN_STEMS,
     TOTAL_CELLS,
     UNSURE,
     find_families,
@@ -68,27 +72,6 @@ _LIMIT = re.compile(
 )
 
 
-class TableQuestion(Struct, frozen=True):
-    """Question about a table, with what its words name."""
-
-    ask: str
-    columns: list[TypedColumn]
-    label: TypedColumn
-    value: TypedColumn | None
-    """The column of numbers that the question is about; None if that is not certain."""
-    mentions: list[tuple[TypedColumn, str]]
-    """Text cells that the question names, in its order."""
-
-    @property
-    def words(self) -> str:
-        """The question without the cells that it names: a person may be called Max."""
-        text = self.ask
-        for _, cell in self.mentions:
-            for name in sorted(list_names(cell), key=len, reverse=True):
-                text = text.replace(name.lower(), " ~ ")
-        return text
-
-
 def match_table_question(question: str) -> dict[str, str] | None:
     """Return the arguments for `table_query` if the message is a table and a question that it answers; else None."""
     try:
@@ -104,7 +87,7 @@ def match_table_question(question: str) -> dict[str, str] | None:
     parsed = parse_question(ask, infer_columns(table))
     if len(parsed.mentions) > MAX_MENTIONS or asks_for_another_kind(parsed):
         return None
-    if has_unused_number(parsed) or has_unknown_modifier(parsed):
+    if has_unused_number(parsed) or has_unknown_modifier(parsed) or has_unknown_condition(ask, parsed.columns):
         return None
     operation = find_operation(parsed)
     sql = QUERIES[operation](parsed) if operation else None
@@ -181,55 +164,6 @@ def parse_question(ask: str, columns: list[TypedColumn]) -> TableQuestion:
     return TableQuestion(ask, columns, label, find_value(ask, columns, label), mentions)
 
 
-def list_names(cell: str) -> list[str]:
-    """Return the names of a cell: `Mar` is also called March."""
-    number = MONTHS.get(cell.lower())
-    return [cell, *(name for name, month in MONTHS.items() if month == number and name != "may")] if number else [cell]
-
-
-def find_label(columns: Sequence[TypedColumn]) -> TypedColumn:
-    """Return the column that names the rows: the first text, else the first date, else the first column."""
-    for kind in ("TEXT", "DATE"):
-        for column in columns:
-            if column.kind == kind and len(set(column.cells)) > len(column.cells) // 2:
-                return column
-    return next((column for column in columns if column.kind == "TEXT"), columns[0])
-
-
-def find_value(ask: str, columns: Sequence[TypedColumn], label: TypedColumn) -> TypedColumn | None:
-    """Return the column of numbers that the question is about; None if that is not certain."""
-    numbers = [column for column in columns if column.is_number and column is not label]
-    useful = [column for column in numbers if not ID_NAMES.fullmatch(column.name.lower())] or numbers
-    if not useful:
-        return None
-    families = find_families(ask)
-    scores = [score_column(ask, families, column) for column in useful]
-    best = max(scores)
-    if best == 0 and "最好" in ask:
-        return None
-    if best > 0:
-        return useful[scores.index(best)] if scores.count(best) == 1 else None
-    is_only = len(useful) == 1 and (useful[0].name.lower() in GENERIC_NAMES or is_plain(ask, columns))
-    return useful[0] if is_only and (not families or useful[0].name.lower() in GENERIC_NAMES) else None
-
-
-def is_plain(ask: str, columns: Sequence[TypedColumn]) -> bool:
-    """Whether the question has no word that neither the table nor the operations explain."""
-    if has_han(ask):
-        texts = [column.name for column in columns]
-        texts += [str(cell) for column in columns if column.kind == "TEXT" for cell in column.cells if cell]
-        for text in sorted(texts, key=len, reverse=True):
-            ask = ask.replace(text.lower(), "")
-        return len(PLAIN_HAN.sub("", ask)) < 2
-    known = frozenset().union(*(split_stems(column.name) for column in columns)) | PLAIN_STEMS
-    return not any(len(stem) > 1 for stem in split_stems(ask) - known - list_cell_stems(columns))
-
-
-def list_cell_stems(columns: Sequence[TypedColumn]) -> frozenset[str]:
-    texts = [str(cell) for column in columns if column.kind == "TEXT" for cell in column.cells]
-    return split_stems(" ".join(name for text in texts for name in list_names(text)))
-
-
 def has_unknown_modifier(question: TableQuestion) -> bool:
     """Whether a word before the column's name makes it another quantity: `the water bill`, over a column of bills."""
     value = question.value
@@ -243,16 +177,6 @@ def has_unknown_modifier(question: TableQuestion) -> bool:
         if split_stems(word) & stems and split_stems(before) - known and not find_families(before):
             return True
     return False
-
-
-def score_column(ask: str, families: frozenset[str], column: TypedColumn) -> int:
-    name = column.name.lower()
-    shared = split_stems(name) & split_stems(ask)
-    direct = 3 * len(shared) + (4 if has_han(name) and name in ask else 0)
-    related = 2 * len(families & find_families(f"{name} {column.unit.lower()}"))
-    # `units` is meant by `how many units`, although there is a `unit price`.
-    whole = 1 if shared and shared == split_stems(name) else 0
-    return direct + related + whole
 
 
 def find_operation(question: TableQuestion) -> str | None:
@@ -320,14 +244,6 @@ def counts_group(question: TableQuestion) -> bool:
     return not others and column is not question.label and not names_number and not names_other
 
 
-def write_filter(question: TableQuestion, *, other_than: TypedColumn | None = None) -> str | None:
-    """Return the condition of the named cells, one for each column; None if the names contradict it."""
-    columns = [column for column, _ in question.mentions]
-    if len({column.name for column in columns}) != len(columns) or (other_than is not None and other_than in columns):
-        return None
-    return " AND ".join(f"{quote(column.name)} = {literal(cell)}" for column, cell in question.mentions)
-
-
 def query_extreme(function: str) -> Callable[[TableQuestion], str | None]:
     """Make the query for the rows with the highest or lowest number."""
 
@@ -391,62 +307,6 @@ def query_aggregate(function: str, english: str, chinese: str) -> Callable[[Tabl
         return write_select(f"{figure} AS {quote(title)}", where=condition)
 
     return write
-
-
-_PRICE_NAMES = re.compile(
-    r"(?:unit |ticket |item )?(?:price|cost|fee)s?(?: (?:each|per \w+))?|(?:hourly |daily )?(?:rate|wage)|单价|价格|"
-    r"价钱|时薪|日薪|票价|工价"
-)
-_RATE_NAMES = re.compile(r"(?:hourly |daily )?(?:rate|wage)|时薪|日薪|工价")
-_QUANTITY_NAMES = re.compile(
-    r"qty|quantity|quantities|count|amount|number|pieces|units|hours|days|nights|tickets|数量|件数|个数|小时|工时|"
-    r"天数|张数|份数|重量"
-)
-_AMOUNT_WORDS = re.compile(
-    r"\b(?:costs?|prices?|value|pay|spend|spent|worth|money|bill|order|owe|job|project)\b|多少钱|价|金额|花|费|工资|"
-    r"薪水"
-)
-_WHOLE_WORDS = re.compile(
-    r"\b(?:whole|entire|everything|total|altogether|in all|all|together)\b|一共|总共|全部|总|合计"
-)
-
-
-def find_product(question: TableQuestion) -> tuple[TypedColumn, TypedColumn] | None:
-    """Return the columns of price and quantity where the question asks for what they make together."""
-    numbers = [column for column in question.columns if column.is_number]
-    prices = [column for column in numbers if _PRICE_NAMES.fullmatch(column.name.lower())]
-    quantities = [column for column in numbers if _QUANTITY_NAMES.fullmatch(column.name.lower())]
-    if len(prices) != 1 or len(quantities) != 1 or not _AMOUNT_WORDS.search(question.ask):
-        return None
-    named = split_stems(question.ask) & (split_stems(quantities[0].name) | split_stems(prices[0].name))
-    is_rate = bool(_RATE_NAMES.fullmatch(prices[0].name.lower()))
-    if quantities[0].name.lower() in question.ask or (is_rate and (named or prices[0].name.lower() in question.ask)):
-        return None
-    if any(OPERATIONS[name].search(question.words) for name in ("max", "min", "average", "sort", "difference")):
-        return None
-    return (prices[0], quantities[0]) if is_rate or _WHOLE_WORDS.search(question.words) else None
-
-
-def is_price_by_unit(question: TableQuestion) -> bool:
-    """Whether the column of the question is a price beside a quantity: its plain sum means nothing."""
-    names = [column.name.lower() for column in question.columns if column.is_number]
-    value = question.value
-    return (
-        value is not None
-        and any(map(_QUANTITY_NAMES.fullmatch, names))
-        and bool(_PRICE_NAMES.fullmatch(value.name.lower()))
-    )
-
-
-def query_product(question: TableQuestion) -> str | None:
-    """Return the sum of price times quantity, of all rows or of the named ones."""
-    columns = find_product(question)
-    condition = write_filter(question)
-    if columns is None or condition is None or not is_plain(question.ask, question.columns):
-        return None
-    title = "总金额" if has_han(question.ask) else "total cost"
-    price, quantity = (quote(column.name) for column in columns)
-    return write_select(f"SUM({price} * {quantity}) AS {quote(title)}", where=condition)
 
 
 def find_group(question: TableQuestion) -> TypedColumn | None:

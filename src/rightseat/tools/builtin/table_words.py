@@ -41,8 +41,9 @@ OPERATIONS = {
         "lookup": r"\b(?:what|how much|how many|how (?:old|tall|high|long|hot|cold|warm|heavy|big|large|far|"
         r"fast|expensive)|"
         r"tell me|give me|find|show)\b|多少|几|是什么|查|看一?下|看看",
-        "difference": r"\bthan\b|\bdifference\b|\bapart\b|比|相差|差多少|差值|差距|之差",
-        "apart": r"\bdifference\b|\bapart\b|相差|差多少|差值|差距|之差",
+        "difference": r"\bthan\b|\bdifference\b|\bgap\b|\bapart\b|比|相差|差多少|差值|差距|之差",
+        "range": r"\b(?:difference|gap|range|spread|apart)\b|相差|差多少|差值|差距|之差|差几",
+        "apart": r"\bdifference\b|\bgap\b|\bapart\b|相差|差多少|差值|差距|之差",
         "below": r"\b(?:less|fewer|lower|cheaper|colder|cooler|shorter|smaller|younger|lighter|slower|below)\b|"
         r"比.*(?:少|低|小|便宜|冷|短|轻|慢|年轻)",
         "latest": r"\b(?:latest|most recent|most recently|newest)\b|\blast (?:date|day|month|year|entry|value|"
@@ -55,23 +56,33 @@ _FAMILIES = """
 price cost costs cheap cheaper cheapest expensive priciest dearest bill bills fee fees $ € £ ¥ ￥ \
 价格 价钱 单价 售价 便宜 贵 多少钱 费用
 sold sell sells sale sales selling 销量 销售 卖 售出 销售额
+spent spend spends spending expense expenses expenditure 支出 花费 开销 花了 花得 花的 花最
+steps step walk walks walked walking 步数 步 走
+goals goal score scored scores scorer scoring 进球
+pages page read long longer longest short shorter shortest thick thickest 页数 页 最厚
+high highs hot hotter hottest warm warmer warmest 最高气温 最热
+low lows cold colder coldest cool cooler coolest 最低气温 最冷
+range far farther furthest farthest goes go reach
+laps lap ran run runs running 圈数 跑
+wins won win
 temp temperature warm warmer warmest hot hotter hottest cold colder coldest cooler coolest °c °f ° 气温 温度 热 冷 暖
 population populous inhabitants residents people 人口 人数 多少人
 age old older oldest young younger youngest 年龄 岁 年纪 年轻
 height tall taller tallest elevation altitude 高度 身高 海拔
 weight heavy heavier heaviest light lighter lightest kg lb 重量 体重 最重 多重 最轻 重多少 轻多少
-duration time hours minutes takes take long longer longest shorter shortest 时长 用时
+duration time hours minutes takes take long longer longest shorter shortest work works worked working quick quicker \
+quickest 时长 用时 工时 工作时间 小时
 length long longer longest short shorter shortest 长度 最长 多长 最短 长多少 短多少
 distance km kms miles longest longer shortest far farther furthest farthest near nearest closest 距离 最远 多远 远多少
 speed fast faster fastest slow slower slowest 速度 最快 最慢 快多少 慢多少
-score scores points point grade grades marks 分数 成绩 得分 多少分
-revenue income earnings turnover money 收入 营收
+score scores scored points point grade grades marks mark 分数 成绩 得分 多少分
+revenue income earnings earned earn turnover money 收入 营收 赚 挣
 profit profits 利润
-salary salaries wage wages paid earn earns makes money 工资 薪水 薪资
+salary salaries wage wages paid earn earns earned makes money 工资 薪水 薪资
 stock inventory quantity qty left available 库存 数量 多少件
 employees staff headcount members people 员工 人数 多少人
 rain rainfall precipitation wet wettest dry driest 降雨 雨量 降水 下雨
-rating ratings stars 评分
+rating ratings rated stars 评分
 area 面积
 visitors visits visited 访客 游客
 votes vote 票数 得票
@@ -118,11 +129,23 @@ combined together fewest least added add up
 who where when date day month year sold sell sale sales cost costs price
 people i we you my our pay paid owe spend spent earn earned need bill money whole entire everything job project order
 whats pls please here thing things invoice purchase shopping cart basket will would come can could see hi hello thanks
+us them our take took taken make made revenue income bring brought worth get got everyone everybody week season so far
+best worst gap range spread apart different kinds types was were did come came first last overall not on average
 """
 
 _MODIFIERS = """
 monthly daily weekly yearly annual hourly current closing final exact own combined usual new full complete english math
 """
+# Words before a verb; a word after any other is a noun, which names something that the table lacks.
+SUBJECTS = frozenset(["who", "i", "we", "you", "they", "he", "she", "it", "everyone", "everybody", "people", "that"])
+PREPOSITIONS = frozenset(["in", "on", "at", "from", "during", "against", "for", "before", "after", "since", "until"])
+_CONDITION_WORDS = """
+total average all week month year season list table data here everyone everybody us me them now today free most least
+highest lowest best worst much many far long how what which any mean short sum order
+"""
+ASKS_PRICE = re.compile(r"\bhow much (?:is|are|for|does|do)\b")
+HAN_VERBS = re.compile(r"[\u4e00-\u9fff]{1,2}?(?:得(?=最)|[了过](?=多少|几))|每")
+HAN_MEASURE = re.compile(r"(?:多少|几)([\u4e00-\u9fff])")
 
 
 def has_han(text: str) -> bool:
@@ -144,6 +167,7 @@ def split_stems(text: str) -> frozenset[str]:
 
 
 PLAIN_STEMS = split_stems(_PLAIN_WORDS)
+CONDITION_STEMS = split_stems(_CONDITION_WORDS)
 MODIFIER_STEMS = PLAIN_STEMS | split_stems(_MODIFIERS)
 
 

@@ -1,0 +1,163 @@
+"""Question about a table: the rows that it names and the column of numbers that it is about."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from rightseat.tools.builtin.dates import MONTHS
+from rightseat.tools.builtin.match_table_sql import literal, quote
+from rightseat.tools.builtin.table_text import TypedColumn
+from rightseat.tools.builtin.table_words import (
+    ASKS_PRICE,
+    CONDITION_STEMS,
+    GENERIC_NAMES,
+    HAN_MEASURE,
+    HAN_VERBS,
+    ID_NAMES,
+    PLAIN_HAN,
+    PLAIN_STEMS,
+    PREPOSITIONS,
+    SUBJECTS,
+    find_families,
+    has_han,
+    split_stems,
+)
+
+
+class TableQuestion(Struct, frozen=True):
+    """Question about a table, with what its words name."""
+
+    ask: str
+    columns: list[TypedColumn]
+    label: TypedColumn
+    value: TypedColumn | None
+    """The column of numbers that the question is about; None if that is not certain."""
+    mentions: list[tuple[TypedColumn, str]]
+    """Text cells that the question names, in its order."""
+
+    @property
+    def words(self) -> str:
+        """The question without the cells that it names: a person may be called Max."""
+        text = self.ask
+        for _, cell in self.mentions:
+            for name in sorted(list_names(cell), key=len, reverse=True):
+                text = text.replace(name.lower(), " ~ ")
+        return text
+
+
+def list_names(cell: str) -> list[str]:
+    """Return the names of a cell: `Mar` is also called March."""
+    number = MONTHS.get(cell.lower())
+    return [cell, *(name for name, month in MONTHS.items() if month == number and name != "may")] if number else [cell]
+
+
+def find_label(columns: Sequence[TypedColumn]) -> TypedColumn:
+    """Return the column that names the rows: the first text, else the first date, else the first column."""
+    for kind in ("TEXT", "DATE"):
+        for column in columns:
+            if column.kind == kind and len(set(column.cells)) > len(column.cells) // 2:
+                return column
+    return next((column for column in columns if column.kind == "TEXT"), columns[0])
+
+
+def find_value(ask: str, columns: Sequence[TypedColumn], label: TypedColumn) -> TypedColumn | None:
+    """Return the column of numbers that the question is about; None if that is not certain."""
+    numbers = [column for column in columns if column.is_number and column is not label]
+    useful = [column for column in numbers if not ID_NAMES.fullmatch(column.name.lower())] or numbers
+    if not useful:
+        return None
+    families = find_families(ask)
+    scores = [score_column(ask, families, column) for column in useful]
+    best = max(scores)
+    if best == 0 and "最好" in ask:
+        return None
+    if best > 0:
+        return useful[scores.index(best)] if scores.count(best) == 1 else None
+    if ASKS_PRICE.search(ask):
+        prices = [column for column in useful if find_families(column.name.lower()) & find_families("price")]
+        return prices[0] if len(prices) == 1 else None
+    if len(useful) > 1:
+        return None
+    only = useful[0]
+    if only.name.lower() in GENERIC_NAMES:
+        return only
+    return only if not families and (is_plain(ask, columns) or has_only_verbs(ask, columns, only)) else None
+
+
+def has_only_verbs(ask: str, columns: Sequence[TypedColumn], value: TypedColumn) -> bool:
+    """Whether the words that nothing explains are verbs, which say what a column such as `laps` counts. A column of
+    ages or prices counts nothing that is done."""
+    if find_families(f"{value.name.lower()} {value.unit.lower()}"):
+        return False
+    if has_han(ask):
+        return is_plain(HAN_VERBS.sub("", ask), columns)
+    known = list_known_stems(columns)
+    # The name of a person is a subject too: `did Kane swim` has two unknown words, and only one is a verb.
+    subjects = SUBJECTS | split_stems(" ".join(column.name for column in columns)) | list_cell_stems(columns)
+    words = re.findall(r"[a-z]+", ask)
+    unknown = [
+        (before, word) for before, word in itertools.pairwise(["", *words]) if len(word) > 1 and is_unknown(word, known)
+    ]
+    return all(before in SUBJECTS or bool(split_stems(before) & subjects) for before, word in unknown) and not any(
+        word.endswith("est") for _, word in unknown
+    )
+
+
+def list_known_stems(columns: Sequence[TypedColumn]) -> frozenset[str]:
+    names = frozenset().union(*(split_stems(column.name) for column in columns))
+    return names | PLAIN_STEMS | list_cell_stems(columns)
+
+
+def is_unknown(word: str, known: frozenset[str]) -> bool:
+    return bool(split_stems(word) - known)
+
+
+def has_unknown_condition(ask: str, columns: Sequence[TypedColumn]) -> bool:
+    """Whether the question has a condition that no cell explains: `in May`, over a table of players and goals."""
+    known = list_known_stems(columns) | CONDITION_STEMS
+    words = [word for word in re.findall(r"[a-z]+", ask) if word not in ("the", "a", "an", "our", "my", "all", "each")]
+    return any(
+        before in PREPOSITIONS and is_unknown(word, known) and not find_families(word)
+        for before, word in itertools.pairwise(words)
+    )
+
+
+def is_plain(ask: str, columns: Sequence[TypedColumn]) -> bool:
+    """Whether the question has no word that neither the table nor the operations explain."""
+    if has_han(ask):
+        texts = [column.name for column in columns]
+        texts += [str(cell) for column in columns if column.kind == "TEXT" for cell in column.cells if cell]
+        for text in sorted(texts, key=len, reverse=True):
+            ask = ask.replace(text.lower(), "")
+        return len(PLAIN_HAN.sub("", ask)) < 2
+    return not any(len(stem) > 1 for stem in split_stems(ask) - list_known_stems(columns))
+
+
+def list_cell_stems(columns: Sequence[TypedColumn]) -> frozenset[str]:
+    texts = [str(cell) for column in columns if column.kind == "TEXT" for cell in column.cells]
+    return split_stems(" ".join(name for text in texts for name in list_names(text)))
+
+
+def score_column(ask: str, families: frozenset[str], column: TypedColumn) -> int:
+    name = column.name.lower()
+    shared = split_stems(name) & split_stems(ask)
+    direct = 3 * len(shared) + (4 if has_han(name) and name in ask else 0)
+    # 多少页 asks for 页数.
+    measure = HAN_MEASURE.search(ask)
+    direct += 2 if measure and re.match(rf"{measure[1]}[数量]", name) else 0
+    related = 2 * len(families & find_families(f"{name} {column.unit.lower()}"))
+    # `units` is meant by `how many units`, although there is a `unit price`.
+    whole = 1 if shared and shared == split_stems(name) else 0
+    return direct + related + whole
+
+
+def write_filter(question: TableQuestion, *, other_than: TypedColumn | None = None) -> str | None:
+    """Return the condition of the named cells, one for each column; None if the names contradict it."""
+    columns = [column for column, _ in question.mentions]
+    if len({column.name for column in columns}) != len(columns) or (other_than is not None and other_than in columns):
+        return None
+    return " AND ".join(f"{quote(column.name)} = {literal(cell)}" for column, cell in question.mentions)
