@@ -3,63 +3,114 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from rightseat.tools.builtin.match_table_sql import quote, write_select
+from rightseat.tools.builtin.match_table_sql import match_best, quote, write_select
 from rightseat.tools.builtin.match_table_value import TableQuestion, is_plain, write_filter
 from rightseat.tools.builtin.table_text import TypedColumn
 from rightseat.tools.builtin.table_words import OPERATIONS, has_han, split_stems
 
 _PRICE_NAMES = re.compile(
-    r"(?:unit |ticket |item )?(?:price|cost|fee)s?(?: (?:each|per \w+))?|(?:hourly |daily )?(?:rate|wage)|单价|价格|"
-    r"价钱|时薪|日薪|票价|工价"
+    r"(?:unit |ticket |item |sale |selling )?(?:price|cost|fee)s?(?: (?:each|per \w+|usd|eur|gbp))?|"
+    r"(?:hourly |daily )?(?:rate|wage)|单价|价格|价钱|售价|时薪|日薪|票价|工价"
 )
 _RATE_NAMES = re.compile(r"(?:hourly |daily )?(?:rate|wage)|时薪|日薪|工价")
 _QUANTITY_NAMES = re.compile(
-    r"qty|quantity|quantities|count|amount|number|pieces|units|hours|days|nights|tickets|数量|件数|个数|小时|工时|"
-    r"天数|张数|份数|重量"
+    r"qty|quantity|quantities|count|amount|number|pieces|units|hours|days|nights|tickets|"
+    r"(?:units |qty |number |tickets |items )?sold|(?:in )?stock|数量|件数|个数|小时|工时|天数|张数|份数|重量|"
+    r"销量|销售量|销售数量|售出|库存量?"
 )
 _AMOUNT_WORDS = re.compile(
     r"\b(?:costs?|prices?|value|pay|spend|spent|worth|money|bill|order|owe|job|project)\b|多少钱|价|金额|花|费|工资|"
     r"薪水"
 )
+# Words for money that price and quantity make together; `how much` is needed where a thing may be made or taken too.
+_MONEY_WORDS = re.compile(
+    r"\b(?:revenue|turnover|income|earnings|money|earn(?:s|ed)?|takings)\b|"
+    r"\bhow much (?:did|do|have|has|are|were|was) \b[^?]*\b(?:take|taken|took|make|made|earn|earned|bring|brought)\b|"
+    r"\b(?:stock|inventory|all|everything|altogether|total)\b[^?]*\bworth\b|收入|营业额|销售额|赚|挣|卖[了出得]?.{0,4}(?:多少)?钱"
+)
+_ONE_UNIT = re.compile(r"\b(?:per|each|apiece|a piece)\b|每")
 _WHOLE_WORDS = re.compile(
     r"\b(?:whole|entire|everything|total|altogether|in all|all|together)\b|一共|总共|全部|总|合计"
 )
 
 
+def normalize_name(column: TypedColumn) -> str:
+    """Return the name of a column in lower case, without underscores and units in brackets."""
+    return re.sub(r"[(（\[][^)）\]]*[)）\]]", "", column.name.lower()).replace("_", " ").strip()
+
+
+def find_quantity(columns: Sequence[TypedColumn]) -> TypedColumn | None:
+    """Return the one column that says how many; None if there is none or more than one."""
+    found = [column for column in columns if column.is_number and _QUANTITY_NAMES.fullmatch(normalize_name(column))]
+    return found[0] if len(found) == 1 else None
+
+
+def find_price(columns: Sequence[TypedColumn]) -> TypedColumn | None:
+    """Return the one column of prices by unit; None if there is none or more than one."""
+    found = [column for column in columns if column.is_number and _PRICE_NAMES.fullmatch(normalize_name(column))]
+    return found[0] if len(found) == 1 else None
+
+
 def find_product(question: TableQuestion) -> tuple[TypedColumn, TypedColumn] | None:
     """Return the columns of price and quantity where the question asks for what they make together."""
-    numbers = [column for column in question.columns if column.is_number]
-    prices = [column for column in numbers if _PRICE_NAMES.fullmatch(column.name.lower())]
-    quantities = [column for column in numbers if _QUANTITY_NAMES.fullmatch(column.name.lower())]
-    if len(prices) != 1 or len(quantities) != 1 or not _AMOUNT_WORDS.search(question.ask):
+    price, quantity = find_price(question.columns), find_quantity(question.columns)
+    if price is None or quantity is None or has_amount_column(question, price, quantity):
         return None
-    named = split_stems(question.ask) & (split_stems(quantities[0].name) | split_stems(prices[0].name))
-    is_rate = bool(_RATE_NAMES.fullmatch(prices[0].name.lower()))
-    if quantities[0].name.lower() in question.ask or (is_rate and (named or prices[0].name.lower() in question.ask)):
+    if _ONE_UNIT.search(question.words) and not _WHOLE_WORDS.search(question.words):
         return None
-    if any(OPERATIONS[name].search(question.words) for name in ("max", "min", "average", "sort", "difference")):
+    if any(OPERATIONS[name].search(question.words) for name in ("average", "sort", "difference")):
         return None
-    return (prices[0], quantities[0]) if is_rate or _WHOLE_WORDS.search(question.words) else None
+    extreme = find_extreme(question)
+    is_money = bool(_MONEY_WORDS.search(question.ask))
+    is_rate = bool(_RATE_NAMES.fullmatch(price.name.lower()))
+    if is_money and not is_rate:
+        return price, quantity
+    if extreme or not _AMOUNT_WORDS.search(question.ask):
+        return None
+    named = split_stems(question.ask) & (split_stems(quantity.name) | split_stems(price.name))
+    if quantity.name.lower() in question.ask or (is_rate and (named or price.name.lower() in question.ask)):
+        return None
+    return (price, quantity) if is_rate or _WHOLE_WORDS.search(question.words) else None
+
+
+def has_amount_column(question: TableQuestion, price: TypedColumn, quantity: TypedColumn) -> bool:
+    """Whether the table has the money itself, as a column that the question names."""
+    return question.value is not None and question.value not in (price, quantity)
+
+
+def find_extreme(question: TableQuestion) -> str:
+    """Return MAX or MIN where the question asks for one of them; empty for neither and for both."""
+    names = [name for name in ("max", "min") if OPERATIONS[name].search(question.words)]
+    return names[0].upper() if len(names) == 1 else ""
 
 
 def is_price_by_unit(question: TableQuestion) -> bool:
     """Whether the column of the question is a price beside a quantity: its plain sum means nothing."""
-    names = [column.name.lower() for column in question.columns if column.is_number]
     value = question.value
     return (
         value is not None
-        and any(map(_QUANTITY_NAMES.fullmatch, names))
-        and bool(_PRICE_NAMES.fullmatch(value.name.lower()))
+        and find_quantity(question.columns) is not None
+        and bool(_PRICE_NAMES.fullmatch(normalize_name(value)))
     )
 
 
 def query_product(question: TableQuestion) -> str | None:
-    """Return the sum of price times quantity, of all rows or of the named ones."""
+    """Return the sum of price times quantity, of all rows or of the named ones, or the row where it is most."""
     columns = find_product(question)
     condition = write_filter(question)
     if columns is None or condition is None or not is_plain(question.ask, question.columns):
         return None
-    title = "总金额" if has_han(question.ask) else "total cost"
+    money = bool(_MONEY_WORDS.search(question.ask))
+    title = "总金额" if has_han(question.ask) else "total amount" if money else "total cost"
     price, quantity = (quote(column.name) for column in columns)
-    return write_select(f"SUM({price} * {quantity}) AS {quote(title)}", where=condition)
+    product = f"{price} * {quantity}"
+    if any(OPERATIONS[name].search(question.words) for name in ("max", "min")):
+        extreme = find_extreme(question)
+        label = question.label
+        if not extreme or len(set(label.cells)) != len(label.cells) or question.mentions:
+            return None
+        amount = f"ROUND({product}, 2)"
+        return write_select(quote(label.name), f"{amount} AS {quote(title)}", where=match_best(amount, extreme, ""))
+    return write_select(f"ROUND(SUM({product}), 2) AS {quote(title)}", where=condition)

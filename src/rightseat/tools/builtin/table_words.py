@@ -130,7 +130,7 @@ who where when date day month year sold sell sale sales cost costs price
 people i we you my our pay paid owe spend spent earn earned need bill money whole entire everything job project order
 whats pls please here thing things invoice purchase shopping cart basket will would come can could see hi hello thanks
 us them our take took taken make made revenue income bring brought worth get got everyone everybody week season so far
-best worst gap range spread apart different kinds types was were did come came first last overall not on average
+best worst gap range spread apart different kinds types was were did overall on average
 """
 
 _MODIFIERS = """
