@@ -10,7 +10,23 @@ import itertools
 import re
 from collections.abc import Callable
 
-from rightseat.tools.builtin.match_table_product import find_product, is_price_by_unit, query_product
+from rightseat.tools.builtin.match_table_groups import (
+    asks_for_range,
+    can_sum,
+    has_repeats,
+    list_rows,
+    query_best,
+    query_count,
+    query_range,
+    write_count,
+)
+from rightseat.tools.builtin.match_table_product import (
+    asks_for_quantity,
+    find_product,
+    is_price_by_unit,
+    query_product,
+    query_quantity,
+)
 from rightseat.tools.builtin.match_table_sql import (
     find_time_order,
     format_table,
@@ -24,6 +40,7 @@ from rightseat.tools.builtin.match_table_value import (
     find_label,
     find_value,
     has_unknown_condition,
+    is_by_speed,
     is_plain,
     list_cell_stems,
     list_names,
@@ -184,8 +201,12 @@ def find_operation(question: TableQuestion) -> str | None:
     ask = question.words
     if find_product(question) is not None:
         return "product"
+    if asks_for_quantity(question):
+        return "quantity"
     if is_price_by_unit(question) and OPERATIONS["sum"].search(ask):
         return None
+    if asks_for_range(question):
+        return "range"
     if OPERATIONS["difference"].search(ask) and len(question.mentions) == 2:
         return "difference"
     if _LIMIT.search(ask):
@@ -199,6 +220,11 @@ def find_operation(question: TableQuestion) -> str | None:
 
 def choose_operation(question: TableQuestion, ask: str, found: list[str]) -> str | None:
     """Return the operation where the words name one of these, or none of them."""
+    if found in (["max", "sum"], ["min", "sum"]):
+        # `who worked the most overall`
+        found = found[:1]
+    if is_by_speed(question):
+        found = [{"max": "min", "min": "max"}.get(name, name) for name in found]
     counts = bool(OPERATIONS["count"].search(ask)) and asks_for_rows(question)
     if found == ["sum"] and counts and not find_families(ask):
         return "count"
@@ -248,18 +274,13 @@ def query_extreme(function: str) -> Callable[[TableQuestion], str | None]:
     """Make the query for the rows with the highest or lowest number."""
 
     def write(question: TableQuestion) -> str | None:
-        value, label = question.value, question.label
-        if value is None:
+        if question.value is None:
             return None
         if match := _TOP.search(question.ask):
             text = match[1] or match[2] or match[3]
             count = _WORD_NUMBERS.get(text) or int(text)
             return query_sorted(question, "DESC" if function == "MAX" else "ASC", count)
-        condition = write_filter(question, other_than=label)
-        if condition is None:
-            return None
-        column = quote(value.name)
-        return write_select(quote(label.name), column, where=match_best(column, function, condition))
+        return query_best(question, function)
 
     return write
 
@@ -319,19 +340,9 @@ def find_group(question: TableQuestion) -> TypedColumn | None:
     word = next(filter(None, match.groups()))
     for column in question.columns:
         name = column.name.lower()
-        if column.kind == "TEXT" and (name == word or split_stems(name) & split_stems(word)):
+        if column.kind == "TEXT" and has_repeats(column) and (name == word or split_stems(name) & split_stems(word)):
             return column
     return None
-
-
-def query_count(question: TableQuestion) -> str | None:
-    condition = write_filter(question)
-    return None if condition is None else write_count(question.ask, condition)
-
-
-def write_count(ask: str, condition: str = "") -> str:
-    title = quote("数量" if has_han(ask) else "count")
-    return write_select(f"COUNT(*) AS {title}", where=condition)
 
 
 def query_limit(question: TableQuestion) -> str | None:
@@ -365,20 +376,21 @@ def query_difference(question: TableQuestion) -> str | None:
     title = quote("相差" if has_han(question.ask) else "difference")
     if OPERATIONS["apart"].search(question.ask):
         return write_select(f"ABS({cells[0]} - {cells[1]}) AS {title}", limit=1)
-    if OPERATIONS["below"].search(question.words.replace("多少", "")):
+    if bool(OPERATIONS["below"].search(question.words.replace("多少", ""))) != is_by_speed(question):
         cells.reverse()
     return write_select(f"{cells[0]} - {cells[1]} AS {title}", limit=1)
 
 
 def query_lookup(question: TableQuestion) -> str | None:
-    """Return the query for one cell; None if the named cells are in no row or in several."""
+    """Return the query for one cell, or for the sum of the rows that the named cells leave; None if there is no row."""
     condition = write_filter(question)
     if question.value is None or not condition:
         return None
-    rows = range(len(question.label.cells))
-    matches = [row for row in rows if all(str(column.cells[row]) == cell for column, cell in question.mentions)]
+    rows = list_rows(question)
     column, _ = question.mentions[0]
-    return write_select(quote(column.name), quote(question.value.name), where=condition) if len(matches) == 1 else None
+    if len(rows) == 1:
+        return write_select(quote(column.name), quote(question.value.name), where=condition)
+    return QUERIES["sum"](question) if rows and can_sum(question.value) else None
 
 
 def query_time(function: str) -> Callable[[TableQuestion], str | None]:
@@ -410,6 +422,8 @@ QUERIES: dict[str, Callable[[TableQuestion], str | None]] = {
     "min": query_extreme("MIN"),
     "sum": query_aggregate("SUM", "total", "{}合计"),
     "product": query_product,
+    "quantity": query_quantity,
+    "range": query_range,
     "average": query_aggregate("AVG", "average", "平均{}"),
     "sort": query_sort,
     "count": query_count,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from rightseat.tools.builtin.match_table_sql import match_best, quote, write_select
-from rightseat.tools.builtin.match_table_value import TableQuestion, is_plain, write_filter
+from rightseat.tools.builtin.match_table_value import TableQuestion, is_plain, normalize_name, write_filter
 from rightseat.tools.builtin.table_text import TypedColumn
 from rightseat.tools.builtin.table_words import OPERATIONS, has_han, split_stems
 
@@ -34,11 +34,6 @@ _ONE_UNIT = re.compile(r"\b(?:per|each|apiece|a piece)\b|每")
 _WHOLE_WORDS = re.compile(
     r"\b(?:whole|entire|everything|total|altogether|in all|all|together)\b|一共|总共|全部|总|合计"
 )
-
-
-def normalize_name(column: TypedColumn) -> str:
-    """Return the name of a column in lower case, without underscores and units in brackets."""
-    return re.sub(r"[(（\[][^)）\]]*[)）\]]", "", column.name.lower()).replace("_", " ").strip()
 
 
 def find_quantity(columns: Sequence[TypedColumn]) -> TypedColumn | None:
@@ -73,6 +68,33 @@ def find_product(question: TableQuestion) -> tuple[TypedColumn, TypedColumn] | N
     if quantity.name.lower() in question.ask or (is_rate and (named or price.name.lower() in question.ask)):
         return None
     return (price, quantity) if is_rate or _WHOLE_WORDS.search(question.words) else None
+
+
+_TRADED = re.compile(r"\b(?:sell|sold|buy|bought|purchased?|order(?:ed)?)\b|买|卖|售出")
+_KINDS = re.compile(r"\b(?:different|distinct|unique|kinds?|types?|sorts?)\b|[种款类]")
+_MONEY_ASKED = re.compile(r"\bhow much\b|\bmoney\b|钱|元")
+
+
+def asks_for_quantity(question: TableQuestion) -> bool:
+    """Whether `how many fruits did we buy` asks for the sum of the quantities, and not for the number of rows."""
+    ask = question.words
+    others = any(OPERATIONS[name].search(ask) for name in ("max", "min", "average", "sort", "difference"))
+    asks = re.search(r"\bhow many\b|多少|几", ask)
+    if others or not asks or not _TRADED.search(ask) or _KINDS.search(ask) or _MONEY_ASKED.search(ask):
+        return False
+    quantity = find_quantity(question.columns)
+    if quantity is None or question.value not in (None, quantity) or question.mentions or re.search(r"\d", ask):
+        return False
+    return is_plain(question.ask, question.columns)
+
+
+def query_quantity(question: TableQuestion) -> str | None:
+    """Return the sum of the quantities, of all rows or of the named ones."""
+    quantity, condition = find_quantity(question.columns), write_filter(question)
+    if quantity is None or condition is None:
+        return None
+    title = f"{quantity.name}合计" if has_han(question.ask) else f"total {quantity.name}"
+    return write_select(f"SUM({quote(quantity.name)}) AS {quote(title)}", where=condition)
 
 
 def has_amount_column(question: TableQuestion, price: TypedColumn, quantity: TypedColumn) -> bool:

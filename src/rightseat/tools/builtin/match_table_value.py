@@ -13,6 +13,7 @@ from rightseat.tools.builtin.match_table_sql import literal, quote
 from rightseat.tools.builtin.table_text import TypedColumn
 from rightseat.tools.builtin.table_words import (
     ASKS_PRICE,
+    BY_SPEED,
     CONDITION_STEMS,
     GENERIC_NAMES,
     HAN_MEASURE,
@@ -21,7 +22,11 @@ from rightseat.tools.builtin.table_words import (
     PLAIN_HAN,
     PLAIN_STEMS,
     PREPOSITIONS,
+    RESULT_NAMES,
+    SPEED_NAMES,
     SUBJECTS,
+    TIME_NAMES,
+    WINS,
     find_families,
     has_han,
     split_stems,
@@ -49,6 +54,11 @@ class TableQuestion(Struct, frozen=True):
         return text
 
 
+def normalize_name(column: TypedColumn) -> str:
+    """Return the name of a column in lower case, without underscores and units in brackets."""
+    return re.sub(r"[(（\[][^)）\]]*[)）\]]", "", column.name.lower()).replace("_", " ").strip()
+
+
 def list_names(cell: str) -> list[str]:
     """Return the names of a cell: `Mar` is also called March."""
     number = MONTHS.get(cell.lower())
@@ -70,6 +80,11 @@ def find_value(ask: str, columns: Sequence[TypedColumn], label: TypedColumn) -> 
     useful = [column for column in numbers if not ID_NAMES.fullmatch(column.name.lower())] or numbers
     if not useful:
         return None
+    if WINS.search(ask):
+        return find_result_column(useful)
+    if BY_SPEED.search(ask):
+        measured = [column for column in useful if SPEED_NAMES.search(normalize_name(column))]
+        return measured[0] if len(measured) == 1 else None
     families = find_families(ask)
     scores = [score_column(ask, families, column) for column in useful]
     best = max(scores)
@@ -86,6 +101,19 @@ def find_value(ask: str, columns: Sequence[TypedColumn], label: TypedColumn) -> 
     if only.name.lower() in GENERIC_NAMES:
         return only
     return only if not families and (is_plain(ask, columns) or has_only_verbs(ask, columns, only)) else None
+
+
+def find_result_column(columns: Sequence[TypedColumn]) -> TypedColumn | None:
+    """Return the column that decides who has won: points, else the only score, time or number of votes."""
+    named = [[column for column in columns if names.fullmatch(normalize_name(column))] for names in RESULT_NAMES]
+    found = next(filter(None, named), [])
+    return found[0] if len(found) == 1 else None
+
+
+def is_by_speed(question: TableQuestion) -> bool:
+    """Whether the one who is first has the lowest number: the fastest runner has the shortest time."""
+    is_time = question.value is not None and TIME_NAMES.search(normalize_name(question.value))
+    return bool(is_time) and bool(BY_SPEED.search(question.words) or WINS.search(question.words))
 
 
 def has_only_verbs(ask: str, columns: Sequence[TypedColumn], value: TypedColumn) -> bool:

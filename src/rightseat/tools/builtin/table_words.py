@@ -22,12 +22,17 @@ UNSURE = re.compile(
 OPERATIONS = {
     name: re.compile(pattern)
     for name, pattern in {
-        "max": r"\b(?:most|highest|largest|biggest|max|maximum|greatest|best[- ]?selling|top|hottest|warmest|"
+        "max": r"\b(?:fastest|quickest|winner|winning)\b|"
+        r"\b(?:who|which \w+) (?:has |have )?(?:won|wins?)(?= *[?.!]?$| the )|"
+        r"\b(?:came|finished|is|are|was|placed) first\b|\bin the lead\b|第一名|夺冠|谁赢|"
+        r"\b(?:most|highest|largest|biggest|max|maximum|greatest|best[- ]?selling|top|hottest|warmest|"
         r"tallest|longest|"
         r"priciest|dearest|fastest|heaviest|richest|strongest|furthest|farthest|wettest|busiest|best|oldest|"
         r"higher|largest)\b|"
         r"最多|最高|最大|最贵|最热|最长|最重|最快|最畅销|最远|最强|最好|前[\d一二两三四五六七八九十]+[名个大位]",
-        "min": r"\b(?:least|fewest|lowest|smallest|min|minimum|cheapest|worst|coldest|coolest|shortest|youngest|"
+        "min": r"\b(?:came|finished|is|are|was|placed) last\b|\bbottom of the\b|倒数第一|"
+        r"\blosing\b|\b(?:who|which \w+) (?:has |have )?lost(?= *[?.!]?$| the )|"
+        r"\b(?:least|fewest|lowest|smallest|min|minimum|cheapest|worst|coldest|coolest|shortest|youngest|"
         r"lightest|slowest|"
         r"nearest|closest|driest|poorest)\b|最少|最低|最小|最便宜|最冷|最短|最轻|最慢|最差|最年轻",
         "sum": r"\b(?:total|totals|sum|altogether|in all|overall|combined|add(?:ed)? up|all together|together|whole|"
@@ -144,6 +149,23 @@ total average all week month year season list table data here everyone everybody
 highest lowest best worst much many far long how what which any mean short sum order
 """
 ASKS_PRICE = re.compile(r"\bhow much (?:is|are|for|does|do)\b")
+BY_SPEED = re.compile(r"\b(?:fast|quick|slow)(?:er|est)?\b|[更最]?[快慢]")
+TIME_NAMES = re.compile(r"\b(?:time|duration|minutes|mins?|seconds|secs?|finish)\b|用时|耗时|时间")
+SPEED_NAMES = re.compile(rf"\b(?:speed|pace|velocity|mph|kph|kmh)\b|速度|{TIME_NAMES.pattern}")
+WINS = re.compile(
+    r"\b(?:who|which \w+) (?:has |have |is |are |was )?(?:won|wins?|lost|winning|losing|the winner)"
+    r"(?= *[?.!]?$| the (?:race|game|match|league|contest|election|vote)\b)|"
+    r"\b(?:top|bottom) of the (?:league|table|class|list)\b|"
+    r"\b(?:came|finished|is|are|was|placed) (?:first|last)\b|\bin the lead\b|第一名|倒数第一|夺冠|谁赢"
+)
+RESULT_NAMES = tuple(
+    re.compile(names)
+    for names in (
+        r"points|pts|total points|积分|总分",
+        r"(?:total |final )?(?:score|goals|votes|result)|得分|分数|票数|成绩|(?:finish |race )?(?:time|finish)"
+        r"(?: (?:min|minutes|s|sec|seconds))?|用时",
+    )
+)
 HAN_VERBS = re.compile(r"[\u4e00-\u9fff]{1,2}?(?:得(?=最)|[了过](?=多少|几))|每")
 HAN_MEASURE = re.compile(r"(?:多少|几)([\u4e00-\u9fff])")
 
