@@ -179,6 +179,10 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
             r"(?: (?:person|one|of us|friend))?(?: (?:pay|get|owe|receive|have))?)?",
             lambda m: f"{m[1] or m[2]} / {m[3]}",
         ),
+        (r"(?:if |when |say |suppose )?(N) ?(?:%|percent) of (?:a |the |our |my |all )?"
+         r"(?:(?:group|class|team|total) of )?(N) [a-z]+ (?:(?:[a-z']+ ){0,6}[a-z']+)?[,.;:]? ?(?:so )?"
+         r"how (?:many|much)(?: [a-z]+){0,2}? "
+         r"(?:is|are|was|were|would|does)(?: (?:that|it|this|those|they|be|make|mean))+(?: in total)?", r"\1% of \2"),
         (r"(?:what )?(?:percentage|percent|%) of (N) is (N)", r"\2 / \1 * 100"),
         (r"(N) (?:is )?(?:as )?(?:what|a) (?:percentage|percent|%) of (N)", r"\1 / \2 * 100"),
         (r"(N) (?:is|as) (?:what )?(?:percentage|percent|%) of (N)", r"\1 / \2 * 100"),

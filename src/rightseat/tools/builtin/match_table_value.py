@@ -12,7 +12,9 @@ from rightseat.tools.builtin.dates import MONTHS
 from rightseat.tools.builtin.match_table_sql import literal, quote
 from rightseat.tools.builtin.table_text import TypedColumn
 from rightseat.tools.builtin.table_words import (
+    ARTICLES,
     ASKS_PRICE,
+    BEFORE_QUANTITIES,
     BY_SPEED,
     CONDITION_STEMS,
     GENERIC_NAMES,
@@ -83,6 +85,9 @@ def find_value(ask: str, columns: Sequence[TypedColumn], label: TypedColumn) -> 
     if WINS.search(ask):
         return find_result_column(useful)
     if BY_SPEED.search(ask):
+        if any(find_families(column.name.lower()) & find_families("distance") for column in useful):
+            # The speed is their ratio.
+            return None
         measured = [column for column in useful if SPEED_NAMES.search(normalize_name(column))]
         return measured[0] if len(measured) == 1 else None
     families = find_families(ask)
@@ -145,13 +150,18 @@ def is_unknown(word: str, known: frozenset[str]) -> bool:
 
 
 def has_unknown_condition(ask: str, columns: Sequence[TypedColumn]) -> bool:
-    """Whether the question has a condition that no cell explains: `in May`, over a table of players and goals."""
+    """Whether the question has a condition or a quantity that no cell and no column explains: `in May` or `the most
+    assists`, over a table of players and goals; also a ratio of two columns, `goals per game`."""
     known = list_known_stems(columns) | CONDITION_STEMS
-    words = [word for word in re.findall(r"[a-z]+", ask) if word not in ("the", "a", "an", "our", "my", "all", "each")]
-    return any(
-        before in PREPOSITIONS and is_unknown(word, known) and not find_families(word)
-        for before, word in itertools.pairwise(words)
-    )
+    numbers = split_stems(" ".join(column.name for column in columns if column.is_number))
+    words = [word for word in re.findall(r"[a-z]+", ask) if word not in ARTICLES]
+    for before, word in itertools.pairwise(words):
+        if before == "per" and split_stems(word) & numbers:
+            return True
+        is_stated = before in PREPOSITIONS or before in BEFORE_QUANTITIES
+        if is_stated and is_unknown(word, known) and not find_families(word):
+            return True
+    return False
 
 
 def is_plain(ask: str, columns: Sequence[TypedColumn]) -> bool:

@@ -144,7 +144,10 @@ monthly daily weekly yearly annual hourly current closing final exact own combin
 # Words before a verb; a word after any other is a noun, which names something that the table lacks.
 SUBJECTS = frozenset(["who", "i", "we", "you", "they", "he", "she", "it", "everyone", "everybody", "people", "that"])
 PREPOSITIONS = frozenset(["in", "on", "at", "from", "during", "against", "for", "before", "after", "since", "until"])
+BEFORE_QUANTITIES = frozenset(["most", "fewest", "least", "more", "fewer", "total", "average", "mean"])
+ARTICLES = frozenset(["the", "a", "an", "our", "my", "all", "each"])
 _CONDITION_WORDS = """
+team group class company office shop store menu hurry
 total average all week month year season list table data here everyone everybody us me them now today free most least
 highest lowest best worst much many far long how what which any mean short sum order
 """
@@ -189,7 +192,7 @@ def split_stems(text: str) -> frozenset[str]:
 
 
 PLAIN_STEMS = split_stems(_PLAIN_WORDS)
-CONDITION_STEMS = split_stems(_CONDITION_WORDS)
+CONDITION_STEMS = split_stems(_CONDITION_WORDS) | split_stems(_MODIFIERS)
 MODIFIER_STEMS = PLAIN_STEMS | split_stems(_MODIFIERS)
 
 

@@ -51,13 +51,36 @@ _CLAUSE_HINTS = (
     ),
 )
 _SUMMARY = re.compile(
-    r"(?:(?:please|can you|could you|would you) )*(?:summari[sz]e|sum up|tl;?dr|give me (?:a |the )?(?:short |"
-    r"brief )?summary of|"
-    r"(?:give|tell) me (?:the )?(?:gist|main points?|short version|key points?) of|"
-    r"what(?:'s| is) the (?:gist|main (?:idea|point)|short version) of|in short|shorten)\b[^:?\n]{0,60}[:?\n]|"
-    r"(?:请|帮我|请帮我|用一句话)*(?:总结|概括|归纳|摘要)[^：:\n]{0,20}[：:\n]",
+    r"(?:(?:please|pls|hi|hey|hello|ok|just|can you|could you|would you|will you|i need|i want|i'd like|give me|"
+    r"tell me|write|make|provide|what(?:'s|s| is)|help me|quick(?:ly)?|briefly|short(?:ly)?|brief|"
+    r"one[- ](?:sentence|line)|a|an|the|me|to|you),? )*"
+    r"(?:summari[sz]e|summary|sum (?:(?:this|that|it|all)(?: \w+)? )?up|sum up|tl;?dr|gist|main (?:points?|idea)|"
+    r"key points?|short version|in short|in brief|in a nutshell|shorten|condense|boil (?:this|that|it) down)\b|"
+    r"(?:in (?:one|1|a single|a few|two) (?:short )?(?:sentences?|lines?|words)\b[^:?\n]{0,60}|"
+    r"(?:so )?what(?:'s|s| is) (?:this|the) (?:(?:text|article|message|passage|email|note|letter) )?(?:all )?about\b)|"
+    r"[请你能不可以否麻烦帮我忙给把将用一两几句话简单地短要这段文字篇章下面上的内容来，]*"
+    r"(?:总结|概括|归纳|摘要|简述|大意|主要内容|主要讲|讲了什么|一句话)",
     re.IGNORECASE,
 )
+_INSTRUCTION_END = re.compile(r"[:：?？\n。！]|[.!](?=\s)|tl;?dr(?=\s)", re.IGNORECASE)
+# A sentence of the text is no summary in another form or language.
+_OTHER_FORMS = re.compile(
+    r"\b(?:bullets?|french|german|spanish|italian|chinese|english|table|poem|haiku|rhyme|translate|title)\b|"
+    r"翻译|英文|英语|中文|法语|表格|诗|标题|要点",
+    re.IGNORECASE,
+)
+_ABBREVIATION = re.compile(r"\b(?:dr|mr|mrs|ms|prof|st|no|vs|e\.g|i\.e|a\.m|p\.m|inc|jr)\.$", re.IGNORECASE)
+# `The summary was bad.` and `In short, we won.` ask for nothing.
+_STATEMENT = re.compile(r"(?:the|an?|in|what|main|key|short|summary|gist)\b", re.IGNORECASE)
+_THIS_TEXT = re.compile(
+    r"\b(?:this|that|it|these|following|below|above|please|for me|in (?:one|1|a|two) (?:\w+ )?(?:sentence|line)s?|"
+    r"the (?:text|passage|article|e?mail|message|paragraph|note|story))\b",
+    re.IGNORECASE,
+)
+_CHINESE_END = re.compile(
+    r"[一下这段话文字篇章内容吧吗呢上面以的主要意思大中心它全是什么讲了出来概括总结：:，。？！?!\s]*"
+)
+MAX_INSTRUCTION = 120
 MIN_SUMMARIZED = 2
 # Requests and advice that a sentence of the text cannot answer.
 _WISHES = re.compile(
@@ -100,10 +123,42 @@ def find_answer_sentence(message: str) -> str | None:
 
 
 def find_lead_sentence(message: str) -> str | None:
-    """Return the first sentence of a text of several that is to be summarized: it says what the text is about."""
-    match = _SUMMARY.match(message.strip()) if len(message) <= MAX_MESSAGE else None
-    sentences = split_sentences(message.strip()[match.end() :]) if match else []
-    return sentences[0].strip("“”\"' ") if len(sentences) >= MIN_SUMMARIZED else None
+    """Return the first sentence of a text of several that is to be summarized: it says what the text is about. The
+    instruction stands before the text or after it."""
+    text = message.strip()
+    sentences = split_sentences(strip_instruction(text) or "") if len(text) <= MAX_MESSAGE else []
+    if len(sentences) < MIN_SUMMARIZED:
+        return None
+    lead = sentences[0]
+    for sentence in sentences[1:]:
+        if not _ABBREVIATION.search(lead):
+            break
+        lead = f"{lead} {sentence}"
+    return lead.strip("“”\"' ")
+
+
+def strip_instruction(text: str) -> str | None:
+    """Return the text that an instruction before or after it asks to summarize; None if there is none."""
+    end = _INSTRUCTION_END.search(text, 0, MAX_INSTRUCTION)
+    if end and is_summary_instruction(text[: end.end()]):
+        return text[end.end() :]
+    sentences = split_sentences(text[-2 * MAX_INSTRUCTION :])
+    last = sentences[-1] if len(sentences) > 1 else ""
+    return text[: -len(last)] if last and is_summary_instruction(last) else None
+
+
+def is_summary_instruction(sentence: str) -> bool:
+    """Whether a short sentence asks for a summary of the text beside it, and not of something else."""
+    bare = sentence.strip()
+    match = _SUMMARY.match(bare) if len(bare) <= MAX_INSTRUCTION else None
+    if match is None or _OTHER_FORMS.search(bare):
+        return False
+    after = bare[match.end() :]
+    if detect_language(bare) == "zh":
+        return _CHINESE_END.fullmatch(after) is not None
+    if bare[-1] in ".!" and _STATEMENT.match(bare):
+        return False
+    return bare[-1] == ":" or "\n" in sentence or not re.search(r"\w", after) or bool(_THIS_TEXT.search(bare))
 
 
 def find_context_sentence(question: str, context: str) -> str | None:
