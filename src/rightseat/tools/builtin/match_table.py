@@ -40,6 +40,7 @@ from rightseat.tools.builtin.match_table_value import (
     find_label,
     find_value,
     has_unknown_condition,
+    has_unknown_han,
     is_by_speed,
     is_plain,
     list_cell_stems,
@@ -51,12 +52,14 @@ from rightseat.tools.builtin.table_text import TableUnreadable, TextTable, Typed
 from rightseat.tools.builtin.table_words import (
     ASKS_PERSON,
     KINDS_OF_DATES,
+    KINDS_OF_PERSONS,
     LOOSE_LABELS,
     MODIFIER_STEMS,
     NAMED_KIND,
     NAMES_THINGS,
     NO_KINDS,
     OPERATIONS,
+    PERSON_LABELS,
     TOTAL_CELLS,
     UNSURE,
     find_families,
@@ -104,7 +107,12 @@ def match_table_question(question: str) -> dict[str, str] | None:
     parsed = parse_question(ask, infer_columns(table))
     if len(parsed.mentions) > MAX_MENTIONS or asks_for_another_kind(parsed):
         return None
-    if has_unused_number(parsed) or has_unknown_modifier(parsed) or has_unknown_condition(ask, parsed.columns):
+    if (
+        has_unknown_han(parsed)
+        or has_unused_number(parsed)
+        or has_unknown_modifier(parsed)
+        or has_unknown_condition(ask, parsed.columns)
+    ):
         return None
     operation = find_operation(parsed)
     sql = QUERIES[operation](parsed) if operation else None
@@ -119,6 +127,8 @@ def asks_for_another_kind(question: TableQuestion) -> bool:
     match = NAMED_KIND.search(question.ask)
     if match is None or match[1] in NO_KINDS or label in LOOSE_LABELS or has_han(label):
         return False
+    if match[1] in KINDS_OF_PERSONS and label in PERSON_LABELS:
+        return False
     if match[1] in KINDS_OF_DATES and find_time_order(question.columns) is not None:
         return False
     names = " ".join(column.name for column in question.columns if not column.is_number or column is question.label)
@@ -131,6 +141,8 @@ _QUESTION_NUMBER = re.compile(r"\d+(?:[.,]\d+)*|[二两三四五六七八九十]
 def has_unused_number(question: TableQuestion) -> bool:
     """Whether the question has a number that no query uses: `what do 5 pens cost`."""
     text = question.words
+    if re.search(r"\d ?[个件斤只张本份杯]? ?~", text):
+        return True
     for pattern in (_LIMIT, _TOP):
         text = pattern.sub(" ", text)
     for column in question.columns:
@@ -249,6 +261,8 @@ def asks_for_amount(question: TableQuestion) -> bool:
 
 def asks_for_rows(question: TableQuestion) -> bool:
     """Whether `how many` counts rows, and not what a column of numbers holds."""
+    if re.search(r"\b(?:left|remaining|available)\b|剩", question.ask):
+        return False
     if question.mentions:
         return counts_group(question)
     if re.search(r"\b(?:rows?|entries|records?|lines?|items?)\b|多少行|几行|多少条|几条|多少项|几项", question.ask):

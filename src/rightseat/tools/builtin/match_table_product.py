@@ -30,6 +30,9 @@ _MONEY_WORDS = re.compile(
     r"\bhow much (?:did|do|have|has|are|were|was) \b[^?]*\b(?:take|taken|took|make|made|earn|earned|bring|brought)\b|"
     r"\b(?:stock|inventory|all|everything|altogether|total)\b[^?]*\bworth\b|收入|营业额|销售额|赚|挣|卖[了出得]?.{0,4}(?:多少)?钱"
 )
+# Who has sold the things has not paid for them.
+_SOLD_NAMES = re.compile(r"sold|销|售")
+_BUYER_WORDS = re.compile(r"\b(?:pay|paid|spend|spent|owe)\b|花|付")
 _ONE_UNIT = re.compile(r"\b(?:per|each|apiece|a piece)\b|每")
 _WHOLE_WORDS = re.compile(
     r"\b(?:whole|entire|everything|total|altogether|in all|all|together)\b|一共|总共|全部|总|合计"
@@ -62,6 +65,8 @@ def find_product(question: TableQuestion) -> tuple[TypedColumn, TypedColumn] | N
     is_rate = bool(_RATE_NAMES.fullmatch(price.name.lower()))
     if is_money and not is_rate:
         return price, quantity
+    if _SOLD_NAMES.search(normalize_name(quantity)) and _BUYER_WORDS.search(question.ask):
+        return None
     if extreme or not _AMOUNT_WORDS.search(question.ask):
         return None
     named = split_stems(question.ask) & (split_stems(quantity.name) | split_stems(price.name))

@@ -14,11 +14,14 @@ from rightseat.tools.builtin.table_text import TypedColumn
 from rightseat.tools.builtin.table_words import (
     ARTICLES,
     ASKS_PRICE,
+    AUXILIARIES,
     BEFORE_QUANTITIES,
     BY_SPEED,
     CONDITION_STEMS,
     GENERIC_NAMES,
+    HAN_CONDITIONS,
     HAN_MEASURE,
+    HAN_UNITS,
     HAN_VERBS,
     ID_NAMES,
     PLAIN_HAN,
@@ -31,6 +34,7 @@ from rightseat.tools.builtin.table_words import (
     WINS,
     find_families,
     has_han,
+    remove_family_words,
     split_stems,
 )
 
@@ -149,6 +153,30 @@ def is_unknown(word: str, known: frozenset[str]) -> bool:
     return bool(split_stems(word) - known)
 
 
+def has_unknown_han(question: TableQuestion) -> bool:
+    """Whether a Chinese question has a person, a time or a quantity that the table lacks: 小王, 上午, 多少利润."""
+    value, ask = question.value, question.words
+    texts = [column.name for column in question.columns]
+    texts += [str(cell) for column in question.columns if column.kind == "TEXT" for cell in column.cells if cell]
+    if value is None or not has_han(ask):
+        return False
+    for text in sorted(texts, key=len, reverse=True):
+        ask = ask.replace(text.lower(), "~")
+    if HAN_CONDITIONS.search(ask):
+        return True
+    name = f"{value.name.lower()} {value.unit.lower()}"
+    if any(unit.search(ask) and not names.search(name) for unit, names in HAN_UNITS):
+        return True
+    asked = ask.partition("多少")[2].replace("多少", "").replace("钱", "")
+    families = find_families(asked)
+    if families and not families & find_families(name):
+        return True
+    if value.name.lower() in question.ask:
+        return False
+    rest = PLAIN_HAN.sub(" ", HAN_VERBS.sub(" ", remove_family_words(ask)))
+    return any(len(run) > 1 for run in rest.replace("~", " ").split())
+
+
 def has_unknown_condition(ask: str, columns: Sequence[TypedColumn]) -> bool:
     """Whether the question has a condition or a quantity that no cell and no column explains: `in May` or `the most
     assists`, over a table of players and goals; also a ratio of two columns, `goals per game`."""
@@ -158,7 +186,7 @@ def has_unknown_condition(ask: str, columns: Sequence[TypedColumn]) -> bool:
     for before, word in itertools.pairwise(words):
         if before == "per" and split_stems(word) & numbers:
             return True
-        is_stated = before in PREPOSITIONS or before in BEFORE_QUANTITIES
+        is_stated = before in PREPOSITIONS | BEFORE_QUANTITIES | AUXILIARIES and word not in SUBJECTS
         if is_stated and is_unknown(word, known) and not find_families(word):
             return True
     return False

@@ -95,6 +95,9 @@ orders ordered 订单
 calories kcal 热量 卡路里
 """
 _WORDS_OF_FAMILIES = [frozenset(line.split()) for line in _FAMILIES.strip().splitlines()]
+_HAN_FAMILY_WORDS = sorted(
+    (word for family in _WORDS_OF_FAMILIES for word in family if _HAN.search(word)), key=lambda word: -len(word)
+)
 _GENERIC = "value values count number amount total quantity figure figures units 数量 数值 值 合计 总数 数字"
 GENERIC_NAMES = frozenset(_GENERIC.split())
 ID_NAMES = re.compile(r"id|no\.?|nr\.?|#|number|index|rank|year|zip|code|编号|序号|排名|年份|年")
@@ -108,8 +111,13 @@ PLAIN_HAN = re.compile(
 NAMED_KIND = re.compile(r"\bwhich ([a-z]+)\b")
 _KINDS_OF_DATES = "day days date month year week quarter time"
 KINDS_OF_DATES = frozenset(_KINDS_OF_DATES.split())
-_LOOSE_LABELS = "item items name names product products label person employee student player team company title column1"
+_LOOSE_LABELS = "item items name names product products label title column1"
+_PERSON_LABELS = "person employee student player"
 LOOSE_LABELS = frozenset(_LOOSE_LABELS.split())
+PERSON_LABELS = frozenset(_PERSON_LABELS.split())
+KINDS_OF_PERSONS = PERSON_LABELS | frozenset(
+    ["people", "kid", "guy", "member", "athlete", "pupil", "worker", "colleague"]
+)
 _NO_KINDS = (
     "is was were are has had have one ones of did does do sold sells costs cost row rows entry item items got earns"
 )
@@ -143,11 +151,15 @@ monthly daily weekly yearly annual hourly current closing final exact own combin
 """
 # Words before a verb; a word after any other is a noun, which names something that the table lacks.
 SUBJECTS = frozenset(["who", "i", "we", "you", "they", "he", "she", "it", "everyone", "everybody", "people", "that"])
-PREPOSITIONS = frozenset(["in", "on", "at", "from", "during", "against", "for", "before", "after", "since", "until"])
+PREPOSITIONS = frozenset(
+    ["in", "on", "at", "from", "during", "against", "for", "before", "after", "since", "until", "with"]
+)
+# `did the Pinks score` asks about a subject.
+AUXILIARIES = frozenset(["did", "does", "do"])
 BEFORE_QUANTITIES = frozenset(["most", "fewest", "least", "more", "fewer", "total", "average", "mean"])
-ARTICLES = frozenset(["the", "a", "an", "our", "my", "all", "each"])
+ARTICLES = frozenset(["the", "a", "an", "our", "my", "his", "her", "their", "its", "your", "all", "each"])
 _CONDITION_WORDS = """
-team group class company office shop store menu hurry
+team group class company office shop store menu hurry trip holiday vacation party event
 total average all week month year season list table data here everyone everybody us me them now today free most least
 highest lowest best worst much many far long how what which any mean short sum order
 """
@@ -170,6 +182,21 @@ RESULT_NAMES = tuple(
     )
 )
 HAN_VERBS = re.compile(r"[\u4e00-\u9fff]{1,2}?(?:得(?=最)|[了过](?=多少|几))|每")
+HAN_CONDITIONS = re.compile(
+    r"(?<![最大从])[小老阿](?![时于到的数组师板])[\u4e00-\u9fff](?!之)|上午|下午|早上|晚上|中午|[上下]周|昨天|明天|周末|工作日|"
+    r"每小时|每分钟|[上下]半"
+)
+HAN_UNITS = tuple(
+    (re.compile(rf"(?:多少|几)(?:{units})"), re.compile(names))
+    for units, names in (
+        ("公里|千米|米|里路", "距离|里程|路程|公里|千米|米|长|高|深|海拔|km"),
+        ("个?小时|分钟", "时|分钟|hour|min"),
+        ("公斤|千克|斤|克", "重|斤|克|量|kg"),
+        ("岁", "年龄|岁|年纪"),
+        ("度", "温|度"),
+        ("卡", "热量|卡"),
+    )
+)
 HAN_MEASURE = re.compile(r"(?:多少|几)([\u4e00-\u9fff])")
 
 
@@ -204,6 +231,13 @@ def find_families(text: str) -> frozenset[str]:
         if words & family or any(has_han(word) and word in text for word in family):
             names.add(str(number))
     return frozenset(names)
+
+
+def remove_family_words(text: str) -> str:
+    """Return a Chinese text without the words of all families."""
+    for word in _HAN_FAMILY_WORDS:
+        text = text.replace(word, " ")
+    return text
 
 
 def mentions_name(ask: str, cell: str) -> int:
