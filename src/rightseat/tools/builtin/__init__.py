@@ -7,6 +7,8 @@
 - match_calculation, match_dates, match_chinese: arguments for `calculate` from a person's question, for models that
   cannot write them. match_table, table_words: the same for `table_query`.
 - match_framed: a calculation inside a longer message. match_problems: word problems, as match_quantities and
-  match_asked read them. match_clauses: the clauses of a message. match_table_sql: the SQL of match_table.
+  match_asked read them. match_clauses: the clauses of a message.
+- match_table_value: the column and the rows that a question about a table names. match_table_groups: groups of rows.
+  match_table_product: price times quantity. match_table_sql: the SQL of all of them.
 - describe: one sentence for the result of a matched call.
 """

@@ -39,6 +39,7 @@ from rightseat.tools.builtin.match_table_value import (
     TableQuestion,
     find_label,
     find_value,
+    has_only_verbs,
     has_unknown_condition,
     has_unknown_han,
     is_by_speed,
@@ -256,6 +257,9 @@ def asks_for_amount(question: TableQuestion) -> bool:
     asks = OPERATIONS["amount"].search(question.ask)
     if not asks or question.mentions or question.value is None or has_han(question.ask):
         return False
+    if has_only_verbs(question.ask, question.columns, question.value):
+        # `how many coffees did I drink`
+        return bool(split_stems(asks[0].partition(" did ")[0]) & split_stems(question.value.name))
     return bool(find_families(question.ask)) and is_plain(question.ask, question.columns)
 
 

@@ -56,6 +56,8 @@ def find_product(question: TableQuestion) -> tuple[TypedColumn, TypedColumn] | N
     price, quantity = find_price(question.columns), find_quantity(question.columns)
     if price is None or quantity is None or has_amount_column(question, price, quantity):
         return None
+    if "how many" in question.ask:
+        return None
     if _ONE_UNIT.search(question.words) and not _WHOLE_WORDS.search(question.words):
         return None
     if any(OPERATIONS[name].search(question.words) for name in ("average", "sort", "difference")):

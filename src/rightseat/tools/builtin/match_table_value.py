@@ -24,6 +24,7 @@ from rightseat.tools.builtin.table_words import (
     HAN_UNITS,
     HAN_VERBS,
     ID_NAMES,
+    MONEY_NAMES,
     PLAIN_HAN,
     PLAIN_STEMS,
     PREPOSITIONS,
@@ -36,6 +37,7 @@ from rightseat.tools.builtin.table_words import (
     has_han,
     remove_family_words,
     split_stems,
+    stem,
 )
 
 
@@ -89,11 +91,7 @@ def find_value(ask: str, columns: Sequence[TypedColumn], label: TypedColumn) -> 
     if WINS.search(ask):
         return find_result_column(useful)
     if BY_SPEED.search(ask):
-        if any(find_families(column.name.lower()) & find_families("distance") for column in useful):
-            # The speed is their ratio.
-            return None
-        measured = [column for column in useful if SPEED_NAMES.search(normalize_name(column))]
-        return measured[0] if len(measured) == 1 else None
+        return find_speed_column(useful)
     families = find_families(ask)
     scores = [score_column(ask, families, column) for column in useful]
     best = max(scores)
@@ -101,8 +99,8 @@ def find_value(ask: str, columns: Sequence[TypedColumn], label: TypedColumn) -> 
         return None
     if best > 0:
         return useful[scores.index(best)] if scores.count(best) == 1 else None
-    if ASKS_PRICE.search(ask):
-        prices = [column for column in useful if find_families(column.name.lower()) & find_families("price")]
+    prices = [column for column in useful if find_families(column.name.lower()) & find_families("price")]
+    if ASKS_PRICE.search(ask) and prices:
         return prices[0] if len(prices) == 1 else None
     if len(useful) > 1:
         return None
@@ -117,6 +115,14 @@ def find_result_column(columns: Sequence[TypedColumn]) -> TypedColumn | None:
     named = [[column for column in columns if names.fullmatch(normalize_name(column))] for names in RESULT_NAMES]
     found = next(filter(None, named), [])
     return found[0] if len(found) == 1 else None
+
+
+def find_speed_column(columns: Sequence[TypedColumn]) -> TypedColumn | None:
+    """Return the only column of speeds or times; None beside a distance, as the speed is their ratio."""
+    if any(find_families(column.name.lower()) & find_families("distance") for column in columns):
+        return None
+    measured = [column for column in columns if SPEED_NAMES.search(normalize_name(column))]
+    return measured[0] if len(measured) == 1 else None
 
 
 def is_by_speed(question: TableQuestion) -> bool:
@@ -145,12 +151,23 @@ def has_only_verbs(ask: str, columns: Sequence[TypedColumn], value: TypedColumn)
 
 
 def list_known_stems(columns: Sequence[TypedColumn]) -> frozenset[str]:
-    names = frozenset().union(*(split_stems(column.name) for column in columns))
+    words = re.findall(r"[a-z]+", " ".join(column.name.lower() for column in columns))
+    # `days` is known by a column `day`, which carries no meaning elsewhere.
+    names = frozenset(stem(word) for word in words) | split_stems(" ".join(words))
     return names | PLAIN_STEMS | list_cell_stems(columns)
 
 
 def is_unknown(word: str, known: frozenset[str]) -> bool:
     return bool(split_stems(word) - known)
+
+
+def holds_money(column: TypedColumn) -> bool:
+    """Whether a column of numbers may hold prices or other amounts of money."""
+    if not column.is_number or normalize_name(column) in GENERIC_NAMES:
+        return column.is_number
+    name = f"{column.name.lower()} {column.unit.lower()}"
+    money = find_families("price spent revenue profit salary sales")
+    return bool(find_families(name) & money or MONEY_NAMES.search(name))
 
 
 def has_unknown_han(question: TableQuestion) -> bool:
@@ -180,6 +197,8 @@ def has_unknown_han(question: TableQuestion) -> bool:
 def has_unknown_condition(ask: str, columns: Sequence[TypedColumn]) -> bool:
     """Whether the question has a condition or a quantity that no cell and no column explains: `in May` or `the most
     assists`, over a table of players and goals; also a ratio of two columns, `goals per game`."""
+    if re.search(r"\bcosts?\b|多少钱", ask) and not any(map(holds_money, columns)):
+        return True
     known = list_known_stems(columns) | CONDITION_STEMS
     numbers = split_stems(" ".join(column.name for column in columns if column.is_number))
     words = [word for word in re.findall(r"[a-z]+", ask) if word not in ARTICLES]

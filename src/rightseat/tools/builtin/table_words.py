@@ -22,7 +22,8 @@ UNSURE = re.compile(
 OPERATIONS = {
     name: re.compile(pattern)
     for name, pattern in {
-        "max": r"\b(?:fastest|quickest|winner|winning)\b|"
+        "max": r"^which \w+ (?:has|have|had|sold|got|scored|earned|made) (?:more|higher)\b(?!.* than)|"
+        r"\b(?:fastest|quickest|winner|winning)\b|"
         r"\b(?:who|which \w+) (?:has |have )?(?:won|wins?)(?= *[?.!]?$| the )|"
         r"\b(?:came|finished|is|are|was|placed) first\b|\bin the lead\b|第一名|夺冠|谁赢|"
         r"\b(?:most|highest|largest|biggest|max|maximum|greatest|best[- ]?selling|top|hottest|warmest|"
@@ -30,7 +31,8 @@ OPERATIONS = {
         r"priciest|dearest|fastest|heaviest|richest|strongest|furthest|farthest|wettest|busiest|best|oldest|"
         r"higher|largest)\b|"
         r"最多|最高|最大|最贵|最热|最长|最重|最快|最畅销|最远|最强|最好|前[\d一二两三四五六七八九十]+[名个大位]",
-        "min": r"\b(?:came|finished|is|are|was|placed) last\b|\bbottom of the\b|倒数第一|"
+        "min": r"^which \w+ (?:has|have|had|sold|got|scored|earned|made) (?:less|fewer|lower)\b(?!.* than)|"
+        r"\b(?:came|finished|is|are|was|placed) last\b|\bbottom of the\b|倒数第一|"
         r"\blosing\b|\b(?:who|which \w+) (?:has |have )?lost(?= *[?.!]?$| the )|"
         r"\b(?:least|fewest|lowest|smallest|min|minimum|cheapest|worst|coldest|coolest|shortest|youngest|"
         r"lightest|slowest|"
@@ -45,7 +47,7 @@ OPERATIONS = {
         "amount": r"\bhow (?:many|much)\b.*\b(?:were|was|are|did|do|does|is|have|has)\b",
         "lookup": r"\b(?:what|how much|how many|how (?:old|tall|high|long|hot|cold|warm|heavy|big|large|far|"
         r"fast|expensive)|"
-        r"tell me|give me|find|show)\b|多少|几|是什么|查|看一?下|看看",
+        r"tell me|give me|find|show)\b|多[少大高长重远快]|几|是什么|查|看一?下|看看",
         "difference": r"\bthan\b|\bdifference\b|\bgap\b|\bapart\b|比|相差|差多少|差值|差距|之差",
         "range": r"\b(?:difference|gap|range|spread|apart)\b|相差|差多少|差值|差距|之差|差几",
         "apart": r"\bdifference\b|\bgap\b|\bapart\b|相差|差多少|差值|差距|之差",
@@ -103,7 +105,8 @@ GENERIC_NAMES = frozenset(_GENERIC.split())
 ID_NAMES = re.compile(r"id|no\.?|nr\.?|#|number|index|rank|year|zip|code|编号|序号|排名|年份|年")
 TOTAL_CELLS = re.compile(r"(?:grand )?totals?:?|sum:?|overall|average:?|合计|总计|总数|总和|平均")
 PLAIN_HAN = re.compile(
-    r"哪一?[个家种款位项天月年]|多少|一共|总共|最[多高大贵热长重快远强少低小冷短轻慢差新早近后]|平均|"
+    r"哪一?[个家种款位项天月年道支本部场座间班条只样]|多少|一共|总共|最[多高大贵热长重快远强少低小冷短轻慢差新早近后好]|"
+    r"平均|买下来?|[卖买钱块份]|[这那每]?[一二两三四五六七八九十][个份件位只张本道家座种杯条天]|[这那每]|"
     r"[几谁是的有了在里中比多少高低大小各请问值]|"
     r"什么|全部|所有|买下来?|总[和数计价]|合计|要|付|花|共|东西|这些|工资|薪水|相差|数据|表格?|行|条|按|排序|从|到|"
     r"天|度|元|人|个|家|种|和|与|跟|[\d\W_a-z]"
@@ -111,7 +114,7 @@ PLAIN_HAN = re.compile(
 NAMED_KIND = re.compile(r"\bwhich ([a-z]+)\b")
 _KINDS_OF_DATES = "day days date month year week quarter time"
 KINDS_OF_DATES = frozenset(_KINDS_OF_DATES.split())
-_LOOSE_LABELS = "item items name names product products label title column1"
+_LOOSE_LABELS = "item items name names product products label title model brand column1"
 _PERSON_LABELS = "person employee student player"
 LOOSE_LABELS = frozenset(_LOOSE_LABELS.split())
 PERSON_LABELS = frozenset(_PERSON_LABELS.split())
@@ -182,6 +185,7 @@ RESULT_NAMES = tuple(
     )
 )
 HAN_VERBS = re.compile(r"[\u4e00-\u9fff]{1,2}?(?:得(?=最)|[了过](?=多少|几))|每")
+MONEY_NAMES = re.compile(r"\b(?:rate|wage|pay|budget|total)s?\b|薪|工价|预算|额|费")
 HAN_CONDITIONS = re.compile(
     r"(?<![最大从])[小老阿](?![时于到的数组师板])[\u4e00-\u9fff](?!之)|上午|下午|早上|晚上|中午|[上下]周|昨天|明天|周末|工作日|"
     r"每小时|每分钟|[上下]半"
