@@ -198,6 +198,8 @@ def find_unit_of(name: str, header: list[str], units: Mapping[str, str]) -> str:
     for column, unit in units.items():
         if name in (f"total {column}", f"average {column}", f"{column}合计", f"平均{column}"):
             return unit
+    if name in ("total amount", "total cost", "总金额"):
+        return next((unit for unit in units.values() if unit.endswith(_CURRENCIES)), "")
     return next(iter(units.values())) if name in ("difference", "相差") and len(units) == 1 and len(header) == 1 else ""
 
 

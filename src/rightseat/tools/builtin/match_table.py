@@ -260,7 +260,9 @@ def asks_for_amount(question: TableQuestion) -> bool:
     if has_only_verbs(question.ask, question.columns, question.value):
         # `how many coffees did I drink`
         return bool(split_stems(asks[0].partition(" did ")[0]) & split_stems(question.value.name))
-    return bool(find_families(question.ask)) and is_plain(question.ask, question.columns)
+    related = find_families(question.value.name.lower())
+    others = [word for word in re.findall(r"[a-z]+", question.ask) if not find_families(word) & related]
+    return bool(find_families(question.ask)) and is_plain(" ".join(others), question.columns)
 
 
 def asks_for_rows(question: TableQuestion) -> bool:
@@ -394,7 +396,7 @@ def query_difference(question: TableQuestion) -> str | None:
     title = quote("相差" if has_han(question.ask) else "difference")
     if OPERATIONS["apart"].search(question.ask):
         return write_select(f"ABS({cells[0]} - {cells[1]}) AS {title}", limit=1)
-    if bool(OPERATIONS["below"].search(question.words.replace("多少", ""))) != is_by_speed(question):
+    if bool(OPERATIONS["below"].search(re.sub("多少|小时", "", question.words))) != is_by_speed(question):
         cells.reverse()
     return write_select(f"{cells[0]} - {cells[1]} AS {title}", limit=1)
 

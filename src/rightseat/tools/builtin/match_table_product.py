@@ -17,7 +17,8 @@ _PRICE_NAMES = re.compile(
 _RATE_NAMES = re.compile(r"(?:hourly |daily )?(?:rate|wage)|时薪|日薪|工价")
 _QUANTITY_NAMES = re.compile(
     r"qty|quantity|quantities|count|amount|number|pieces|units|hours|days|nights|tickets|"
-    r"(?:units |qty |number |tickets |items )?sold|(?:in )?stock|数量|件数|个数|小时|工时|天数|张数|份数|重量|"
+    r"(?:units |qty |number |tickets |items )?sold|(?:in )?stock|orders|"
+    r"订单数?量?|数量|件数|个数|小时|工时|天数|张数|份数|重量|"
     r"销量|销售量|销售数量|售出|库存量?"
 )
 _AMOUNT_WORDS = re.compile(

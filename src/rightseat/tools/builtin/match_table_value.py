@@ -40,6 +40,8 @@ from rightseat.tools.builtin.table_words import (
     stem,
 )
 
+_HAN = re.compile(r"[\u3400-\u9fff]")
+
 
 class TableQuestion(Struct, frozen=True):
     """Question about a table, with what its words name."""
@@ -170,6 +172,11 @@ def holds_money(column: TypedColumn) -> bool:
     return bool(find_families(name) & money or MONEY_NAMES.search(name))
 
 
+def list_han_parts(name: str) -> list[str]:
+    """Return a Chinese name and its first word; empty for other names and short ones."""
+    return [name, name[:2]] if len(name) > 2 and len(_HAN.findall(name[:3])) == 3 else []
+
+
 def has_unknown_han(question: TableQuestion) -> bool:
     """Whether a Chinese question has a person, a time or a quantity that the table lacks: 小王, 上午, 多少利润."""
     value, ask = question.value, question.words
@@ -177,6 +184,7 @@ def has_unknown_han(question: TableQuestion) -> bool:
     texts += [str(cell) for column in question.columns if column.kind == "TEXT" for cell in column.cells if cell]
     if value is None or not has_han(ask):
         return False
+    texts += list_han_parts(value.name.lower())
     for text in sorted(texts, key=len, reverse=True):
         ask = ask.replace(text.lower(), "~")
     if HAN_CONDITIONS.search(ask):
@@ -200,7 +208,8 @@ def has_unknown_condition(ask: str, columns: Sequence[TypedColumn]) -> bool:
     if re.search(r"\bcosts?\b|多少钱", ask) and not any(map(holds_money, columns)):
         return True
     known = list_known_stems(columns) | CONDITION_STEMS
-    numbers = split_stems(" ".join(column.name for column in columns if column.is_number))
+    label = find_label(columns)
+    numbers = split_stems(" ".join(column.name for column in columns if column.is_number and column is not label))
     words = [word for word in re.findall(r"[a-z]+", ask) if word not in ARTICLES]
     for before, word in itertools.pairwise(words):
         if before == "per" and split_stems(word) & numbers:
@@ -234,6 +243,8 @@ def score_column(ask: str, families: frozenset[str], column: TypedColumn) -> int
     # 多少页 asks for 页数.
     measure = HAN_MEASURE.search(ask)
     direct += 2 if measure and re.match(rf"{measure[1]}[数量]", name) else 0
+    # 加班 means 加班小时.
+    direct += 2 if name not in ask and list_han_parts(name) and name[:2] in ask else 0
     related = 2 * len(families & find_families(f"{name} {column.unit.lower()}"))
     # `units` is meant by `how many units`, although there is a `unit price`.
     whole = 1 if shared and shared == split_stems(name) else 0

@@ -75,14 +75,14 @@ wins won win
 temp temperature warm warmer warmest hot hotter hottest cold colder coldest cooler coolest °c °f ° 气温 温度 热 冷 暖
 population populous inhabitants residents people 人口 人数 多少人
 age old older oldest young younger youngest 年龄 岁 年纪 年轻
-height tall taller tallest elevation altitude 高度 身高 海拔
+height tall taller tallest short shorter shortest elevation altitude 高度 身高 海拔
 weight heavy heavier heaviest light lighter lightest kg lb 重量 体重 最重 多重 最轻 重多少 轻多少
 duration time hours minutes takes take long longer longest shorter shortest work works worked working quick quicker \
 quickest 时长 用时 工时 工作时间 小时
 length long longer longest short shorter shortest 长度 最长 多长 最短 长多少 短多少
 distance km kms miles longest longer shortest far farther furthest farthest near nearest closest 距离 最远 多远 远多少
 speed fast faster fastest slow slower slowest 速度 最快 最慢 快多少 慢多少
-score scores scored points point grade grades marks mark 分数 成绩 得分 多少分
+score scores scored points point grade grades marks mark 考 总分 平均分 最高分 最低分 分数 成绩 得分 多少分
 revenue income earnings earned earn turnover money 收入 营收 赚 挣
 profit profits 利润
 salary salaries wage wages paid earn earns earned makes money 工资 薪水 薪资
@@ -105,7 +105,7 @@ GENERIC_NAMES = frozenset(_GENERIC.split())
 ID_NAMES = re.compile(r"id|no\.?|nr\.?|#|number|index|rank|year|zip|code|编号|序号|排名|年份|年")
 TOTAL_CELLS = re.compile(r"(?:grand )?totals?:?|sum:?|overall|average:?|合计|总计|总数|总和|平均")
 PLAIN_HAN = re.compile(
-    r"哪一?[个家种款位项天月年道支本部场座间班条只样]|多少|一共|总共|最[多高大贵热长重快远强少低小冷短轻慢差新早近后好]|"
+    r"哪一?[个家种款位项天月年道支本部场座间班条只样科]|多少|一共|总共|最[多高大贵热长重快远强少低小冷短轻慢差新早近后好]|"
     r"平均|买下来?|[卖买钱块份]|[这那每]?[一二两三四五六七八九十][个份件位只张本道家座种杯条天]|[这那每]|"
     r"[几谁是的有了在里中比多少高低大小各请问值]|"
     r"什么|全部|所有|买下来?|总[和数计价]|合计|要|付|花|共|东西|这些|工资|薪水|相差|数据|表格?|行|条|按|排序|从|到|"
@@ -146,11 +146,12 @@ who where when date day month year sold sell sale sales cost costs price
 people i we you my our pay paid owe spend spent earn earned need bill money whole entire everything job project order
 whats pls please here thing things invoice purchase shopping cart basket will would come can could see hi hello thanks
 us them our take took taken make made revenue income bring brought worth get got everyone everybody week season so far
-best worst gap range spread apart different kinds types was were did overall on average
+best worst often gap range spread apart different kinds types was were did overall on average
 """
 
 _MODIFIERS = """
 monthly daily weekly yearly annual hourly current closing final exact own combined usual new full complete english math
+over under above below than
 """
 # Words before a verb; a word after any other is a noun, which names something that the table lacks.
 SUBJECTS = frozenset(["who", "i", "we", "you", "they", "he", "she", "it", "everyone", "everybody", "people", "that"])
@@ -162,7 +163,7 @@ AUXILIARIES = frozenset(["did", "does", "do"])
 BEFORE_QUANTITIES = frozenset(["most", "fewest", "least", "more", "fewer", "total", "average", "mean"])
 ARTICLES = frozenset(["the", "a", "an", "our", "my", "his", "her", "their", "its", "your", "all", "each"])
 _CONDITION_WORDS = """
-team group class company office shop store menu hurry trip holiday vacation party event
+team group class company office shop store menu hurry often trip holiday vacation party event
 total average all week month year season list table data here everyone everybody us me them now today free most least
 highest lowest best worst much many far long how what which any mean short sum order
 """

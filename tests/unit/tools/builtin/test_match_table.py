@@ -16,6 +16,7 @@ from rightseat.tools.builtin.match_table import MAX_CELLS, match_table_question
 from rightseat.tools.builtin.table_words import mentions_name
 from rightseat.types.language import detect_language
 from tests.kit.rounds import limit_rounds
+from tests.unit.tools.builtin.everyday_wordings import EVERYDAY_QUESTIONS, EVERYDAY_TABLES, UNANSWERED_QUESTIONS
 from tests.unit.tools.builtin.table_wordings import OTHER_QUESTIONS, QUESTIONS, TABLES
 
 
@@ -53,6 +54,17 @@ def test_the_question_may_come_first_or_without_the_guard(
 @pytest.mark.parametrize(("table", "question", "answer"), list_questions(OTHER_QUESTIONS))
 def test_a_question_that_no_query_answers_is_none(table: str, question: str, answer: str) -> None:
     assert match_table_question(f"{TABLES[table]}\n{question}") is None
+
+
+@pytest.mark.demand("five_minutes.table_questions_recognized")
+@pytest.mark.parametrize(("table", "question", "answer"), EVERYDAY_QUESTIONS)
+def test_a_natural_question_about_an_everyday_table_is_computed(table: int, question: str, answer: str) -> None:
+    assert answer_question(f"{EVERYDAY_TABLES[table]}\n\n{question}", question) == answer
+
+
+@pytest.mark.parametrize(("table", "question"), UNANSWERED_QUESTIONS)
+def test_a_quantity_or_a_condition_that_the_table_lacks_is_none(table: int, question: str) -> None:
+    assert match_table_question(f"{EVERYDAY_TABLES[table]}\n\n{question}") is None
 
 
 @pytest.mark.parametrize(

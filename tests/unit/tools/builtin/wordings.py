@@ -4,6 +4,8 @@ The `_OTHER` ones are no calculations.
 """
 
 ENGLISH = """
+if 35 percent of 180 people said yes, how many people is that => 63
+20% of 50 students are absent. How many students is that? => 10
 1 + 1 => 2
 what's 17% of 240 => 40.8
 What is 12 times 13? => 156

@@ -62,7 +62,9 @@ _SUMMARY = re.compile(
     r"(?:总结|概括|归纳|摘要|简述|大意|主要内容|主要讲|讲了什么|一句话)",
     re.IGNORECASE,
 )
-_INSTRUCTION_END = re.compile(r"[:：?？\n。！]|[.!](?=\s)|tl;?dr(?=\s)", re.IGNORECASE)
+_INSTRUCTION_END = re.compile(r"[:：?？\n。！]|[.!](?=\s)")
+# A text may follow without a mark; `tldr in one sentence: …` goes on.
+_TLDR = re.compile(r"(?i:tl;?dr)\s+(?=[A-Z\"“])")
 # A sentence of the text is no summary in another form or language.
 _OTHER_FORMS = re.compile(
     r"\b(?:bullets?|french|german|spanish|italian|chinese|english|table|poem|haiku|rhyme|translate|title)\b|"
@@ -139,6 +141,8 @@ def find_lead_sentence(message: str) -> str | None:
 
 def strip_instruction(text: str) -> str | None:
     """Return the text that an instruction before or after it asks to summarize; None if there is none."""
+    if match := _TLDR.match(text):
+        return text[match.end() :]
     end = _INSTRUCTION_END.search(text, 0, MAX_INSTRUCTION)
     if end and is_summary_instruction(text[: end.end()]):
         return text[end.end() :]

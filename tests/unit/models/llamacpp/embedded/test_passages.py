@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from rightseat.models.llamacpp.embedded.passages import (
@@ -68,6 +70,22 @@ def test_the_day_is_in_the_sentence_that_names_one() -> None:
         ("Summarise: The shop moves in May. It will be larger.", "The shop moves in May."),
         ("Can you give me the gist of this? 'The call is on Friday. Ann leads it.'", "The call is on Friday."),
         ("总结一下：公司搬家了。新办公室更大。", "公司搬家了。"),
+        ("can you sum this up in one sentence? The shop moves in May. It will be larger.", "The shop moves in May."),
+        ("Summarise this in one sentence. The shop moves in May. It will be larger.", "The shop moves in May."),
+        ("tl;dr The shop moves in May. It will be larger.", "The shop moves in May."),
+        ("tldr in one sentence please: The shop moves in May. It will be larger.", "The shop moves in May."),
+        ("In short: The shop moves in May. It will be larger.", "The shop moves in May."),
+        ("In one sentence, what is this about?\nThe shop moves in May.\nIt will be larger.", "The shop moves in May."),
+        ("The shop moves in May. It will be larger. Summarize this please.", "The shop moves in May."),
+        ("The shop moves in May.\nIt will be larger.\n\nTLDR?", "The shop moves in May."),
+        ("Sum up the following for me: Dr. Lee left. She was liked.", "Dr. Lee left."),
+        ("请把下面这段话用一句话概括一下：公司搬家了。新办公室更大。", "公司搬家了。"),
+        ("公司搬家了。新办公室更大。能帮我总结一下吗？", "公司搬家了。"),
+        ("In short, we won the game. It was great. Everybody cheered.", None),
+        ("The summary was bad. I liked it. What do you think?", None),
+        ("Give me a summary of the plot of Hamlet. Keep it short. Thanks.", None),
+        ("Summarize this in French: The shop moves in May. It will be larger.", None),
+        ("总结会昨天开完了。大家都很高兴。", None),
         ("Summarise: The shop moves in May.", None),
         ("The shop moves in May. It will be larger.", None),
     ],
@@ -81,3 +99,10 @@ def test_sentences() -> None:
     text = "First one. Second one!\n- a\n- b\n中文。好"
     assert "".join(split_keeping_space(text)) == text
     assert split_keeping_space("no end") == ["no end"]
+
+
+@pytest.mark.parametrize("piece", ["please give me a short ", "请把下面这段文字用一句话", "in one sentence, ", "a. "])
+def test_a_long_instruction_takes_little_work(piece: str) -> None:
+    start = time.process_time()
+    assert find_lead_sentence((piece * 5000)[:19_000]) is None
+    assert time.process_time() - start < 0.5
