@@ -168,7 +168,7 @@ total average all week month year season list table data here everyone everybody
 highest lowest best worst much many far long how what which any mean short sum order
 """
 ASKS_PRICE = re.compile(r"\bhow much (?:is|are|for|does|do)\b")
-BY_SPEED = re.compile(r"\b(?:fast|quick|slow)(?:er|est)?\b|[更最]?[快慢]")
+BY_SPEED = re.compile(r"\b(?:fast|quick|slow)(?:er|est)\b|\bhow (?:fast|slow)\b|[更最得][快慢]|[快慢](?=多少|几|了)")
 TIME_NAMES = re.compile(r"\b(?:time|duration|minutes|mins?|seconds|secs?|finish)\b|用时|耗时|时间")
 SPEED_NAMES = re.compile(rf"\b(?:speed|pace|velocity|mph|kph|kmh)\b|速度|{TIME_NAMES.pattern}")
 WINS = re.compile(
