@@ -188,12 +188,15 @@ def accepts_shape(
 
 def expand_dotted_names(value: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
     """Return the object with `customer.name` as a field within `customer`."""
-    expanded: dict[str, Any] = {}
+    plain: dict[str, Any] = {}
+    nested: dict[str, dict[str, Any]] = {}
     for name, inner in value.items():
         first, dot, rest = name.partition(".")
-        nested = {first: {rest: inner}} if dot and name not in fields and first in fields else {name: inner}
-        expanded = merge_deep(expanded, nested)
-    return expanded
+        if dot and name not in fields and first in fields:
+            nested.setdefault(first, {})[rest] = inner
+        else:
+            plain[name] = inner
+    return merge_deep(plain, nested)
 
 
 def parse_list(core: Schema, text: str, parse_scalar: ParseScalar, root: Schema) -> list[Any] | None:
@@ -227,7 +230,11 @@ def parse_named_values(schema: Schema, text: str, parse_scalar: ParseScalar) -> 
         if value is None:
             return None
         earlier = get_nested(values, field.keys) if not rest else None
-        values = merge_deep(values, make_nested(field.keys, [*earlier, *value] if earlier else value))
+        if earlier:
+            # In place: a list may go on over many thousands of lines.
+            earlier += value
+        else:
+            values = merge_deep(values, make_nested(field.keys, value))
         last = field
     return values
 

@@ -135,3 +135,14 @@ def test_schemas_without_an_end_take_no_time() -> None:
     assert not accepts_shape(root, {"x": 1}, root)
     assert fit({"x": 1}, root) == {"x": 1}
     assert time.monotonic() - begun < HANG_TIMEOUT
+
+
+def test_long_answers_take_time_in_proportion() -> None:
+    number = 60_000
+    begun = time.monotonic()
+    listed = parse_named_values(FORM, "tags: a\n" + "b\n" * number, parse_scalar)
+    assert listed is not None
+    assert len(listed["tags"]) == number + 1
+    many = {f"person.{place}": place for place in range(number)} | {f"other {place}": 1 for place in range(number)}
+    assert len(fit(many)["person"]) == number
+    assert time.monotonic() - begun < HANG_TIMEOUT
