@@ -197,7 +197,7 @@ class FlowCheckpoint:
 
     async def find_interrupted_question(self, flow: Flow, turn: Turn) -> str:
         """Return the request of a run that crashed after its question was answered, if this turn repeats the
-        answer. A client without ids must send the answer directly after the question. Empty if none."""
+        answer. One in words that is not known to be an answer must directly follow the question. Empty if none."""
         user_texts = [message.text.strip() for message in turn.messages if message.role == "user"]
         earlier = user_texts if turn.answers else user_texts[:-1]
         # Each lookup reads the store, so their number is bounded.
@@ -205,7 +205,8 @@ class FlowCheckpoint:
             progress = await self.load(make_checkpoint_key(flow, question, turn))
             if progress is None or progress.digest != flow.digest or progress.asks or not progress.asked:
                 continue
-            if not self.is_leased(progress.key) and (turn.answers or follows_question(turn, progress.asked)):
+            is_answer = turn.answers or turn.repeats_answer or follows_question(turn, progress.asked)
+            if is_answer and not self.is_leased(progress.key):
                 return question
         return ""
 

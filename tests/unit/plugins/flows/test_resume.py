@@ -119,6 +119,21 @@ async def test_a_yes_in_words_brought_again_goes_on_there_and_elsewhere_runs_not
         assert hanging.recording.called_names == names
 
 
+@pytest.mark.demand("flows.state_journalled_per_step", "approvals.text_while_question_waits")
+async def test_a_yes_in_the_chat_beside_the_question_goes_on_when_it_comes_again() -> None:
+    hanging = HangingTool(make_tools())
+    play = FlowConversation(make_flow(AGREED), hanging.make_services(reply_text("ok")))
+    assert len(await play.send()) == 1
+    # The page shows the question itself: it is no message of the conversation.
+    before = (text_message("user", "why"),)
+    await hanging.cancel_when_stuck(play.send("yes", before=before))
+    await play.send("yes", before=before)
+    assert (hanging.recording.called_names, play.text) == (["one", "two", "two", "three"], "ok")
+    await play.send("yes", before=before)
+    assert "Nothing was run" in play.text
+    assert hanging.recording.called_names == ["one", "two", "two", "three"]
+
+
 async def test_another_question_begins_anew() -> None:
     hanging = HangingTool(make_tools())
     play = FlowConversation(make_flow(SAFE), hanging.make_services(reply_text("ok")))
