@@ -126,6 +126,7 @@ class RequestOrigin(Struct, frozen=True, omit_defaults=True):
     message: str = ""
     thread: str = ""
     """Thread that the client names."""
+    assistant: str = ""
     text: str = ""
     """Its words, unless they are very long."""
 
@@ -141,43 +142,51 @@ class EarlierEffects(NamedTuple):
 
 def find_origin(turn: Turn) -> RequestOrigin | None:
     """Return the origin of the last user message; None where there is none."""
-    origins = list_origins(turn)
-    return origins[-1] if origins else None
+    places = find_requests(turn)
+    return make_origins(turn, places[-1:])[0] if places else None
 
 
-def list_origins(turn: Turn) -> list[RequestOrigin]:
-    """Return the origin of every user message."""
-    if turn.depth:
-        return []
+def find_requests(turn: Turn) -> list[int]:
+    """Return the places of the user messages."""
+    return [] if turn.depth else [place for place, message in enumerate(turn.messages) if message.role == "user"]
+
+
+def make_origins(turn: Turn, places: Sequence[int]) -> list[RequestOrigin]:
+    """Return the origins of the user messages at these places."""
     hashes = hash_prefixes(turn, turn.messages)
     names_thread = turn.client.shows_interrupts or turn.conversation is not None
     thread = (turn.conversation or turn.thread) if names_thread else ""
+    roles = [message.role for message in turn.messages]
+    first_answer = roles.index("assistant") if "assistant" in roles else len(roles)
     origins = []
-    is_first = True
-    for place, message in enumerate(turn.messages):
-        is_first = is_first and message.role != "assistant"
-        if message.role == "user":
-            origin = RequestOrigin(
-                request=hash_request(turn, message.text),
-                history=hashes[place + 1],
-                before="" if is_first else hashes[place],
-                message=message.id or "",
-                thread=thread,
-                text=message.text if len(message.text) <= MAX_REQUEST_LENGTH else "",
-            )
-            origins.append(origin)
+    for place in places:
+        message = turn.messages[place]
+        origin = RequestOrigin(
+            request=hash_request(turn, message.text),
+            history=hashes[place + 1],
+            before="" if place < first_answer else hashes[place],
+            message=message.id or "",
+            thread=thread,
+            assistant=turn.assistant or "",
+            text=message.text if len(message.text) <= MAX_REQUEST_LENGTH else "",
+        )
+        origins.append(origin)
     return origins
 
 
 def hash_request(turn: Turn, text: str) -> str:
-    words = " ".join(text.lower().split()).strip(" .!?。！？")
-    return hashlib.sha256(msgspec.json.encode([turn.assistant, words])).hexdigest()[:HASH_LENGTH]
+    encoded = msgspec.json.encode([turn.assistant, normalize_request(text)])
+    return hashlib.sha256(encoded).hexdigest()[:HASH_LENGTH]
+
+
+def normalize_request(text: str) -> str:
+    return " ".join(text.lower().split()).strip(" .!?。！？")
 
 
 def make_effect_keys(origin: RequestOrigin) -> tuple[str, ...]:
     if not origin.thread:
         return (f"effect:{origin.history}",)
-    return f"{origin.thread}/effect", f"{origin.thread}/effect:{origin.request}"
+    return f"{origin.thread}/effect/{origin.assistant}", f"{origin.thread}/effect:{origin.request}"
 
 
 async def record_effect(store: Store | None, owner: Owner, origin: RequestOrigin | None) -> None:
@@ -189,10 +198,11 @@ async def record_effect(store: Store | None, owner: Owner, origin: RequestOrigin
 
 async def find_earlier_effects(store: Store | None, turn: Turn) -> EarlierEffects:
     """Return what earlier requests of this conversation have finished; nothing for a request that is regenerated."""
-    origins = list_origins(turn)
-    if not isinstance(store, CheckpointStore) or not origins:
+    places = find_requests(turn)
+    if not isinstance(store, CheckpointStore) or not places:
         return EarlierEffects()
-    *earlier, origin = origins
+    *earlier, last_place = places
+    [origin] = make_origins(turn, [last_place])
     if origin.thread:
         last_key, request_key = make_effect_keys(origin)
         last = await load_origin(store, turn.owner, last_key)
@@ -200,13 +210,14 @@ async def find_earlier_effects(store: Store | None, turn: Turn) -> EarlierEffect
         is_regenerated = same is not None and is_same_place(same, origin)
         return EarlierEffects() if is_regenerated else EarlierEffects(last, same is not None)
     # The same request counts however long ago it was; the others only where the words do not say what they mean.
-    is_vague = asks_for_run(origin.text) or asks_nothing(origin.text)
-    latest = earlier[-MAX_LOOKBACK:] if is_vague else []
-    equal = [place for place in earlier if place.request == origin.request][-MAX_LOOKBACK:]
+    text = turn.messages[last_place].text
+    words = normalize_request(text)
+    equal = [place for place in earlier if normalize_request(turn.messages[place].text) == words][-MAX_LOOKBACK:]
+    latest = earlier[-MAX_LOOKBACK:] if asks_for_run(text) or asks_nothing(text) else []
     effects = EarlierEffects()
-    for place in dict.fromkeys((*equal, *latest)):
-        if await load_origin(store, turn.owner, make_effect_keys(place)[0]) is not None:
-            effects = EarlierEffects(place, effects.of_request or place.request == origin.request)
+    for request in make_origins(turn, sorted({*equal, *latest})):
+        if await load_origin(store, turn.owner, make_effect_keys(request)[0]) is not None:
+            effects = EarlierEffects(request, effects.of_request or request.request == origin.request)
     return effects
 
 

@@ -1,6 +1,7 @@
 """What a turn repeats: the same answer, a request that has had its effect, a regenerated one."""
 
 import pytest
+from msgspec.structs import replace
 
 from rightseat import Owner, Turn, text_message
 from rightseat.engine.repeats import (
@@ -66,6 +67,15 @@ async def test_run_it_again_means_the_last_request_with_an_effect() -> None:
     assert rerun is not None
     assert rerun.text == "order two"
     assert await find_rerun(store, make_turn("look", "seen", "again")) is None
+
+
+@pytest.mark.demand("approvals.finished_step_never_again")
+async def test_run_it_means_what_the_same_assistant_has_run() -> None:
+    store = MemoryStore()
+    await record(store, replace(make_turn("order", thread="t1"), assistant="shop"))
+    again = make_turn("order", "done", "run it", thread="t1")
+    assert await find_rerun(store, replace(again, assistant="shop")) is not None
+    assert await find_rerun(store, replace(again, assistant="reports")) is None
 
 
 async def test_lookups_and_records_are_bounded() -> None:
