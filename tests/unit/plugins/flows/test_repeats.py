@@ -182,3 +182,23 @@ async def test_a_flow_that_a_model_calls(tmp_path: Path) -> None:
         assert AGAIN in (await person.send_message("order one")).text
         assert (await person.send_message("不用了")).text == "No."
     assert flow.counts == (1, 1)
+
+
+class SameRunClient(AguiClient):
+    """Posts every request with one run id, as a proxy does that tries again."""
+
+    def build_request(self) -> tuple[str, dict[str, Any]]:
+        target, body = super().build_request()
+        return target, {**body, "runId": "r1"}
+
+
+@pytest.mark.demand("approvals.finished_step_never_again")
+async def test_the_same_run_id_twice_at_once_runs_once(tmp_path: Path) -> None:
+    async with serve_order_flow(tmp_path, FLOW.replace(", next: drop}", ", next: tell}")) as flow:
+        clients = [SameRunClient(flow.url) for _ in range(3)]
+        every = await asyncio.gather(*(client.send_message("order one") for client in clients))
+        assert [seen.text for seen in every] == ["It is ordered."] * 3
+        assert flow.counts == (1, 0)
+        # With other words it is another run.
+        await clients[0].send_message("order two")
+    assert flow.counts == (2, 0)
