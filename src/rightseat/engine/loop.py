@@ -25,7 +25,7 @@ from rightseat.engine.history import (
     trim_to_budget,
     use_stored_results,
 )
-from rightseat.engine.repeats import EffectRule, choose_effect_rule, find_origin, read_text_answer, record_effect
+from rightseat.engine.repeats import EffectRule, choose_effect_rule, read_text_answer
 from rightseat.engine.resume import pause_batch, resume_batch, take_continuation
 from rightseat.engine.structured import SchemaBufferedAssembler, repair_messages
 from rightseat.engine.tool_calls import ToolCallBatch
@@ -278,8 +278,6 @@ class Engine:
                 yield event
         if batch.unsaved_results:
             await self.store.save_results(state.turn.owner, batch.unsaved_results)
-        if batch.has_approved_effect:
-            await record_effect(self.store, state.turn.owner, find_origin(state.turn))
         if batch.waiting_client_calls or batch.open_interrupts:
             state.finished = True
             fingerprint = self.tools_fingerprint(batch.message.calls)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from rightseat.config.secret import mask
 from rightseat.engine.answer_parser import AnswerDeclined, AnswerInvalid, AnswerUnclear, resolve_answer
 from rightseat.engine.artifacts import present_artifact
-from rightseat.engine.repeats import EffectRule
+from rightseat.engine.repeats import EffectRule, find_origin, record_effect
 from rightseat.errors import RightseatError, StoreFailed
 from rightseat.types.events import Artifact, CallArgs, CallEnd, CallResult, CallStart, Event, Interrupt
 from rightseat.types.messages import Message, ToolCall, text_message
@@ -193,9 +193,10 @@ class ToolCallBatch:
             async for number, item in items:
                 if isinstance(item, Result):
                     id = calls[number].id
+                    is_approved_effect = not item.failed and self.is_approved_effect(calls[number])
                     self.states[id] = CallState(result=item.text, failed=item.failed)
                     done[number] = CallResult(id, item.text, item.failed)
-                    await self.save_result(id, item.text)
+                    await self.save_result(id, item.text, is_approved_effect)
                 elif isinstance(item, Pause):
                     self.record_pause(calls[number], item)
                     if self.has_effect(calls[number]):
@@ -210,11 +211,13 @@ class ToolCallBatch:
                         yield done[next_number]
                     next_number += 1
 
-    async def save_result(self, call_id: str, text: str) -> None:
+    async def save_result(self, call_id: str, text: str, is_approved_effect: bool = False) -> None:
         if not self.keeps_results:
             return
         try:
             await self.store.save_results(self.turn.owner, {call_id: text})
+            if is_approved_effect:
+                await record_effect(self.store, self.turn.owner, find_origin(self.turn))
         except StoreFailed:
             # Raised only after all calls: an exception here would cancel those that still run.
             self.unsaved_results[call_id] = text
@@ -243,12 +246,12 @@ class ToolCallBatch:
         """Whether the call needs approval because a call before it has had its effect in this conversation."""
         return self.effect_rule == "ask" and self.has_effect(call) and not self.tools[call.name].asks_approval
 
-    @property
-    def has_approved_effect(self) -> bool:
-        """Whether a call that a person has approved has had its effect."""
-        calls = (call for call in self.message.calls if call.name in self.tools and self.has_effect(call))
-        approved = (call for call in calls if self.tools[call.name].confirm or self.tools[call.name].asks_approval)
-        return any(self.states[call.id].result is not None and not self.states[call.id].failed for call in approved)
+    def is_approved_effect(self, call: ToolCall) -> bool:
+        """Whether a person has approved the call, which has an effect."""
+        tool = self.tools.get(call.name)
+        if tool is None or not self.has_effect(call):
+            return False
+        return self.states[call.id].approved or tool.asks_approval
 
     def needs_confirmation(self, tool: Tool) -> bool:
         """Whether the call needs approval because untrusted content may have caused it."""

@@ -5,13 +5,16 @@ import json
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as with_fields
 
-from rightseat import Owner, Runtime, tool
+from rightseat import Owner, Runtime, Turn, tool
+from rightseat.engine.repeats import find_earlier_effects
 from rightseat.errors import StoreFailed
 from rightseat.stores.memory import MemoryStore
 from rightseat.tools.function import as_tool
 from rightseat.types.events import CallResult, Interrupt, RunFailed, RunFinished
 from rightseat.types.messages import Message, ToolCall, text_message
+from rightseat.types.streams import closing
 from rightseat.types.tools import UNANSWERED
 from rightseat.types.turn import InterruptAnswer
 from tests.kit.app_server import FakeModel, reply_calls, reply_text
@@ -110,3 +113,25 @@ async def test_a_call_that_asks_has_not_run() -> None:
     answer = InterruptAnswer(interrupt.id, payload={"approved": True})
     await run_turn(runtime, owner=ME, answers=(answer,))
     assert store.saved == ["may_have_run", "paid"]
+
+
+@pytest.mark.demand("crashes.results_kept_with_each_call", "approvals.finished_step_never_again")
+async def test_an_approved_effect_is_recorded_although_the_client_leaves_at_its_result() -> None:
+    store = NotingStore()
+
+    @tool(confirm=True)
+    async def pay() -> str:
+        """Pays."""
+        return "paid"
+
+    runtime = Runtime(model=FakeModel(reply_calls(("pay", "{}"))), tools=[pay], store=store)
+    turn = Turn(messages=(text_message("user", "pay"),), thread="t1", owner=ME)
+    asked = [event async for event in runtime.run(turn)]
+    (interrupt,) = (event for event in asked if isinstance(event, Interrupt))
+    answer = InterruptAnswer(interrupt.id, payload={"approved": True})
+    async with closing(runtime.run(with_fields(turn, answers=(answer,)))) as events:
+        async for event in events:
+            if isinstance(event, CallResult):
+                break
+    again = with_fields(turn, messages=(*turn.messages, text_message("assistant", "x"), text_message("user", "pay")))
+    assert (await find_earlier_effects(store, again)).of_request
