@@ -130,6 +130,11 @@ async def test_a_run_that_has_ended_says_where_it_is(store: FullStore) -> None:
     assert await begin(store, "r1", "e") == before + len(ends)
     with pytest.raises(Conflict):
         await begin(store, "r1", "d")
+    store.append_entries(ME, "t", before + len(ends) + 1, ends)
+    for digest, first in (("d", before), ("e", before + len(ends))):
+        with pytest.raises(RunEnded) as ended:
+            await begin(store, "r1", digest)
+        assert ended.value.before == first
 
 
 @pytest.mark.demand("crashes.same_run_id_replays")

@@ -149,7 +149,7 @@ MIGRATIONS = (
         id TEXT NOT NULL,
         number INTEGER NOT NULL,
         digest TEXT NOT NULL,
-        PRIMARY KEY (owner, thread, id)
+        PRIMARY KEY (owner, thread, id, digest)
     );
     PRAGMA user_version = 2;
     """,
