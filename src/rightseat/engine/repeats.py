@@ -72,6 +72,13 @@ async def save_waiting_question(store: Store, turn: Turn, assistant: str, interr
         await store.save_pending_question(turn.owner, key, pending)
 
 
+async def reopen_question(store: Store, turn: Turn, assistant: str, interrupts: Sequence[Interrupt]) -> None:
+    """Keep the first question as open, for an answer that was not used and may be posted again."""
+    if turn.client.shows_interrupts and not turn.depth and interrupts:
+        pending = PendingQuestion(interrupts[0].id, interrupts[0].kind, "")
+        await store.save_pending_question(turn.owner, make_waiting_key(turn, assistant), pending)
+
+
 async def read_text_answer(store: Store, turn: Turn, assistant: str) -> Turn:
     """Return the turn with its last message as the answer, if its thread waits for one."""
     if turn.depth or not turn.client.shows_interrupts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from rightseat.engine.repeats import save_waiting_question
+from rightseat.engine.repeats import reopen_question, save_waiting_question
 from rightseat.engine.tool_calls import ToolCallBatch
 from rightseat.types.events import Event, RunFinished, Usage
 from rightseat.types.model import Model
@@ -31,7 +31,14 @@ async def resume_batch(
     """Set the calls of the batch to their saved states and apply the client's results and the person's answers."""
     batch.states = dict(continuation.calls)
     batch.accept_client_results(results)
-    await batch.accept_answers({answer.interrupt: answer for answer in batch.turn.answers}, model)
+    questions = batch.open_interrupts
+    try:
+        await batch.accept_answers({answer.interrupt: answer for answer in batch.turn.answers}, model)
+    except BaseException:
+        # The client may leave while the model reads its answer. Nothing has run yet: the questions stay open.
+        await batch.store.save_continuation(continuation)
+        await reopen_question(batch.store, batch.turn, continuation.assistant, questions)
+        raise
 
 
 async def pause_batch(

@@ -16,8 +16,10 @@ from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
 from rightseat.plugins.load import read_plugin
 from rightseat.stores.memory import MemoryStore
+from rightseat.types.chunks import ModelChunk
 from rightseat.types.events import CallResult, Event, RunFinished
 from rightseat.types.messages import text_message
+from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.types.turn import InterruptAnswer, Turn
@@ -132,6 +134,53 @@ async def test_a_yes_in_the_chat_beside_the_question_goes_on_when_it_comes_again
     await play.send("yes", before=before)
     assert "Nothing was run" in play.text
     assert hanging.recording.called_names == ["one", "two", "two", "three"]
+
+
+FORM = """
+name: f
+description: d
+steps:
+  - {name: start, call_type: one, next: who}
+  - name: who
+    call_type: ask
+    params:
+      question: Who?
+      schema: {properties: {name: {type: string}, age: {type: integer}}, required: [name, age]}
+    next: tell
+  - {name: tell, call_type: none, params: {say: "It is {who.name}."}}
+"""
+
+
+class HangingModel(FakeModel):
+    """A model that is stuck the first time it is asked."""
+
+    def __init__(self, *lines: Any) -> None:
+        super().__init__(*lines)
+        self.stuck = asyncio.Event()
+
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+        if not self.stuck.is_set():
+            self.stuck.set()
+            await asyncio.Event().wait()
+        async with closing(super().stream(prompt)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+
+@pytest.mark.demand("approvals.text_while_question_waits")
+@pytest.mark.parametrize("is_text", [True, False])
+async def test_who_leaves_while_the_answer_is_read_may_post_it_again(is_text: bool) -> None:
+    model = HangingModel(reply_text('{"name": "Bob", "age": 7}'))
+    play = FlowConversation(make_flow(FORM), make_services(model, make_tools()))
+    [question] = await play.send()
+    text, before = "Bob, and he is seven", (text_message("user", "why"),)
+    answers = () if is_text else (InterruptAnswer(question.id, payload=text),)
+    task = asyncio.create_task(play.send(text, *answers, before=before))
+    await model.stuck.wait()
+    task.cancel()
+    await asyncio.wait([task])
+    assert await play.send(text, *answers, before=before) == []
+    assert play.text == "It is Bob."
 
 
 async def test_another_question_begins_anew() -> None:
