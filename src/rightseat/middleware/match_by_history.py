@@ -25,6 +25,8 @@ from rightseat.types.stores import IdGenerator, PendingQuestion, Store, parse_re
 from rightseat.types.streams import closing
 from rightseat.types.turn import InterruptAnswer, Turn
 
+MAX_EARLIER_QUESTIONS = 16
+
 
 def questions_as_text(store: Store) -> Layer:
     layer = make_layer(
@@ -62,7 +64,8 @@ async def stream_as_text(inner: Responder, turn: Turn, store: Store) -> AsyncIte
                         hash_messages(turn, turn.messages),
                         answered_turn is not turn,
                     )
-                    await save_question(turn, pending, texts.getvalue(), question_text, store)
+                    continues = pending.answers
+                    await save_question(turn, pending, texts.getvalue(), question_text, store, continues=continues)
                     yield replace(event, reason="stop")
                 case RunFinished(reason="interrupt"):
                     # The client's calls come first; the question follows their results.
@@ -71,10 +74,19 @@ async def stream_as_text(inner: Responder, turn: Turn, store: Store) -> AsyncIte
                     yield event
 
 
-async def save_question(turn: Turn, pending: PendingQuestion, said_before: str, shown: str, store: Store) -> None:
-    """Keep the question under the conversation as the client will post it with the answer."""
+async def save_question(
+    turn: Turn, pending: PendingQuestion, said_before: str, shown: str, store: Store, *, continues: bool
+) -> None:
+    """Keep the question under the conversation as the client will post it with the answer. `continues`: the turn
+    replied to a question of the same run."""
     key = make_conversation_key(turn, (*turn.messages, text_message("assistant", said_before + shown)))
-    await store.save_pending_question(turn.owner, key, replace(pending, question=remove_whitespace(shown)))
+    earlier: dict[str, str] = {}
+    if turn.conversation and continues:
+        before = await store.get_pending_question(turn.owner, key)
+        asked = {**before.earlier, before.question: before.interrupt} if before else {}
+        earlier = dict(list(asked.items())[-MAX_EARLIER_QUESTIONS:])
+    question = replace(pending, question=remove_whitespace(shown), earlier=earlier)
+    await store.save_pending_question(turn.owner, key, question)
 
 
 async def restore_answer(turn: Turn, store: Store) -> Turn | PendingQuestion:
@@ -86,10 +98,15 @@ async def restore_answer(turn: Turn, store: Store) -> Turn | PendingQuestion:
     key = make_conversation_key(turn, history)
     request = hash_messages(turn, turn.messages)
     pending = await store.get_pending_question(turn.owner, key)
-    if pending is not None and pending.kind == "answered" and pending.request == request:
-        return replace(turn, repeats_answer=True)
-    if pending is None or pending.kind == "answered" or not follows_question(turn, history, pending):
+    if pending is None:
         return turn
+    if pending.kind == "answered":
+        # The same reply once more, or another one in its place: neither is a new request.
+        repeats = pending.request == request or find_question(history, pending) is not None
+        return replace(turn, repeats_answer=True) if repeats else turn
+    if not follows_question(turn, history, pending):
+        # Another reply to an earlier question of the run is no answer to the one that waits.
+        return turn if find_question(history, pending) is None else pending
     if pending.request == request:
         # In a thread, the same post again: it was an answer before, or the request that is asked anew.
         if pending.answers:
@@ -112,7 +129,14 @@ def follows_question(turn: Turn, history: Sequence[Message], pending: PendingQue
     what is new."""
     if turn.conversation and not any(message.role == "assistant" for message in history):
         return True
-    return bool(history) and remove_whitespace(history[-1].text).endswith(pending.question)
+    return find_question(history, pending) == pending.interrupt
+
+
+def find_question(history: Sequence[Message], pending: PendingQuestion) -> str | None:
+    """Return the interrupt of the question that the history ends with, among those of the run."""
+    last = remove_whitespace(history[-1].text) if history else ""
+    asked = ((pending.question, pending.interrupt), *pending.earlier.items())
+    return next((interrupt for shown, interrupt in asked if last.endswith(shown)), None)
 
 
 async def ask_again(turn: Turn, pending: PendingQuestion, store: Store) -> list[Event]:
@@ -121,7 +145,7 @@ async def ask_again(turn: Turn, pending: PendingQuestion, store: Store) -> list[
     question = pending.text or "".join(message.text for message in turn.messages[-2:-1])
     hint = get_sentence("answer_yes_or_no", language) if pending.kind == "confirm" else ""
     text = get_sentence("ask_again", language, question=question, problem=hint) if hint else question
-    await save_question(turn, pending, "", text, store)
+    await save_question(turn, pending, "", text, store, continues=True)
     return [*text_events(IdGenerator().new_message_id(), text), RunFinished("stop")]
 
 

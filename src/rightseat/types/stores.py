@@ -123,6 +123,8 @@ class PendingQuestion(Struct, frozen=True):
     """Hash of the messages whose run asked; the same messages once more are no answer."""
     answers: bool = False
     """Whether these messages answered a question before."""
+    earlier: dict[str, str] = {}
+    """In a thread: what the run has asked before this text, without white space, each with its interrupt."""
 
 
 @runtime_checkable

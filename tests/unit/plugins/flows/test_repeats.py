@@ -28,9 +28,13 @@ steps:
 
 async def post_in_thread(url: str, text: str, thread: str = "t1") -> str:
     """What a client gets that names its thread and posts only what is new."""
+    return await post_history(url, [{"role": "user", "content": text}], thread)
+
+
+async def post_history(url: str, messages: list[dict[str, str]], thread: str | None) -> str:
     async with RawHttpClient(url) as client:
-        body = {"messages": [{"role": "user", "content": text}]}
-        await client.post_json("/v1/chat/completions", body, {"X-Thread-Id": thread})
+        headers = {"X-Thread-Id": thread} if thread else {}
+        await client.post_json("/v1/chat/completions", {"messages": messages}, headers)
         assert (await client.read_head()).status == 200
         answer: str = (await client.read_json())["choices"][0]["message"]["content"]
         return answer
@@ -108,6 +112,32 @@ async def test_a_free_answer_twice_in_a_thread_counts_once(tmp_path: Path) -> No
         assert await post_in_thread(flow.url, "red") == "It is red."
         assert "Nothing was run" in await post_in_thread(flow.url, "red")
     assert flow.counts == (1, 0)
+
+
+OPTIONS = ASKING.replace('"Which colour?"', '"Which colour?", options: [red, blue]')
+
+
+@pytest.mark.demand("approvals.text_while_question_waits", "approvals.finished_step_never_again")
+@pytest.mark.parametrize("thread", [None, "t1"])
+@pytest.mark.parametrize(("flow_text", "answer"), [(FLOW, "yes"), (OPTIONS, "red")])
+async def test_an_edited_reply_to_a_question_starts_no_run(
+    tmp_path: Path, flow_text: str, answer: str, thread: str | None
+) -> None:
+    async with serve_order_flow(tmp_path, flow_text) as flow:
+        history = [{"role": "user", "content": "order one"}]
+        question = await post_history(flow.url, history, thread)
+        history.append({"role": "assistant", "content": question})
+        for text in ("hm?", "huh?", "green"):
+            # Each in place of the one before.
+            await post_history(flow.url, [*history, {"role": "user", "content": text}], thread)
+        assert flow.counts == (1, 0)
+        # Where the question was asked anew, in other words, that one counts.
+        reply = await post_history(flow.url, [*history, {"role": "user", "content": answer}], thread)
+        assert "ordered" in reply if flow_text is FLOW else reply
+        drops = int(flow_text is FLOW)
+        for text in ("blue", "what?"):
+            await post_history(flow.url, [*history, {"role": "user", "content": text}], thread)
+    assert flow.counts == (1, drops)
 
 
 @pytest.mark.demand("approvals.finished_step_never_again")
