@@ -12,13 +12,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.engine.repeats import RequestOrigin
-from rightseat.errors import ContinuationGone
+from rightseat.errors import Conflict, ContinuationGone
 from rightseat.plugins.flows.step_context import StepOutput
 from rightseat.plugins.plugin import END, START, Flow, Step
 from rightseat.types.events import Usage
 from rightseat.types.language import Language
 from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import CheckpointStore, Store
+from rightseat.types.threads import THREAD_BUSY
 from rightseat.types.tools import Ask
 from rightseat.types.turn import Owner, Turn
 
@@ -169,10 +170,13 @@ class FlowCheckpoint:
         self.owner = owner
         self.key = ""
 
-    async def begin(self, flow: Flow, question: str, turn: Turn) -> FlowProgress:
-        """Start a new run, or resume an unfinished one."""
+    async def begin(self, flow: Flow, question: str, turn: Turn, *, only_one: bool = False) -> FlowProgress:
+        """Start a new run, or resume an unfinished one. `only_one`: Conflict if the same request runs just now in
+        this conversation, as when it was sent twice."""
         key = make_checkpoint_key(flow, question, turn)
         if not self.acquire_lease(key):
+            if only_one:
+                raise Conflict(THREAD_BUSY)
             key = f"{key}-{secrets.token_hex(8)}"
             self.acquire_lease(key)
             return start_progress(flow, question, key=key)

@@ -28,7 +28,7 @@ from rightseat.engine.repeats import (
 from rightseat.engine.resume import pause_batch, resume_batch, take_continuation
 from rightseat.engine.structured import generate_structured
 from rightseat.engine.tool_calls import ToolCallBatch
-from rightseat.errors import ContinuationGone, FlowFailed, FlowStopped, NotConfigured, RightseatError
+from rightseat.errors import Conflict, ContinuationGone, FlowFailed, FlowStopped, NotConfigured, RightseatError
 from rightseat.plugins.flows.checkpoint import FlowCheckpoint, FlowProgress
 from rightseat.plugins.flows.model_times import MeasuredCalls, TimedModel, save_measured
 from rightseat.plugins.flows.run import FlowFinished, FlowRun, StepFailure, UsageTrackingModel, stream_attempt
@@ -159,7 +159,8 @@ class FlowTool:
                 if not is_approved(ctx.answers[-1]):
                     raise FlowStopped(get_sentence("not_run_again", ctx.turn.get_language()))
             if ctx.state is None or asked_again:
-                progress = await checkpoint.begin(self.flow, request, ctx.turn)
+                only_one = self.answers_user and not ctx.turn.depth
+                progress = await checkpoint.begin(self.flow, request, ctx.turn, only_one=only_one)
                 progress = replace_fields(progress, origin=progress.origin or origin)
             else:
                 progress = await checkpoint.resume(ctx.state, self.flow, ctx.answers, ctx.turn.get_language())
@@ -402,6 +403,8 @@ def describe_chosen_end(content: str, language: Language) -> tuple[str, str]:
     code, message = error["code"], error["message"]
     if code == ContinuationGone.code:
         raise ContinuationGone(message)
+    if code == Conflict.code:
+        raise Conflict(message)
     if code not in CHOSEN_ENDS:
         raise FlowFailed(message)
     return code, get_sentence(END_SENTENCES[code], language) if code in END_SENTENCES else str(message)

@@ -12,6 +12,7 @@ from tests.contract.doors.client_result import ClientResult
 from tests.contract.doors.members import OpenAIClient
 from tests.kit.app_server import FakeModel, reply_calls, reply_text
 from tests.kit.client import RawHttpClient
+from tests.kit.timeouts import HANG_TIMEOUT
 from tests.unit.plugins.flows.order_flow import FLOW, serve_order_flow
 
 pytestmark = pytest.mark.io
@@ -111,6 +112,32 @@ async def test_a_free_answer_twice_in_a_thread_counts_once(tmp_path: Path) -> No
         assert await post_in_thread(flow.url, "order one") == "Which colour?"
         assert await post_in_thread(flow.url, "red") == "It is red."
         assert "Nothing was run" in await post_in_thread(flow.url, "red")
+    assert flow.counts == (1, 0)
+
+
+@pytest.mark.demand("approvals.finished_step_never_again")
+@pytest.mark.parametrize("door", ["openai", "agui"])
+async def test_a_request_that_comes_again_while_its_flow_runs(tmp_path: Path, door: str) -> None:
+    message = {"id": "m1", "role": "user", "content": "order one"}
+    async with serve_order_flow(tmp_path) as flow:
+        flow.api.answers.clear()
+        async with RawHttpClient(flow.url) as first, RawHttpClient(flow.url) as second:
+            for run, client in (("r1", first), ("r2", second)):
+                if door == "openai":
+                    await client.post_json("/v1/chat/completions", {"messages": [message]}, {"X-Thread-Id": "t1"})
+                else:
+                    body = {"threadId": "t1", "runId": run, "messages": [message], "tools": [], "context": []}
+                    await client.post_json("/agui/default", body)
+                async with asyncio.timeout(HANG_TIMEOUT):
+                    await flow.api.received.wait()
+            async with asyncio.timeout(HANG_TIMEOUT):
+                assert (await second.read_head()).status == (409 if door == "openai" else 200)
+                if door == "agui":
+                    assert [frame.json async for frame in second.iterate_frames() if frame.data][-1][
+                        "code"
+                    ] == "conflict"
+            flow.api.answers.set()
+            assert (await first.read_head()).status == 200
     assert flow.counts == (1, 0)
 
 

@@ -1,5 +1,6 @@
 """Plugin folders for a test, and a small real API that they call."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -43,12 +44,16 @@ class RecordingJsonApi:
     requests: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
+    received: asyncio.Event = field(default_factory=asyncio.Event)
+    answers: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set, unless a test holds the answers back."""
 
 
 @asynccontextmanager
 async def serve_json_api(body: bytes = b'{"hosts": ["web-01"]}') -> AsyncIterator[RecordingJsonApi]:
     """An API that answers everything alike and keeps what it was asked."""
     api = RecordingJsonApi()
+    api.answers.set()
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         data, more = b"", True
@@ -60,6 +65,8 @@ async def serve_json_api(body: bytes = b'{"hosts": ["web-01"]}') -> AsyncIterato
         api.requests.append(f"{scope['method']} {scope['path']}{'?' + query if query else ''}")
         api.headers.append({name.decode(): value.decode() for name, value in scope["headers"]})
         api.bodies.append(data)
+        api.received.set()
+        await api.answers.wait()
         head = [(b"content-type", b"application/json")]
         await send({"type": "http.response.start", "status": 200, "headers": head})
         await send({"type": "http.response.body", "body": body})
