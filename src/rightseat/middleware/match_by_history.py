@@ -80,12 +80,17 @@ async def save_question(
     """Keep the question under the conversation as the client will post it with the answer. `continues`: the turn
     replied to a question of the same run."""
     key = make_conversation_key(turn, (*turn.messages, text_message("assistant", said_before + shown)))
+    before = await store.get_pending_question(turn.owner, key) if turn.conversation and continues else None
     earlier: dict[str, str] = {}
-    if turn.conversation and continues:
-        before = await store.get_pending_question(turn.owner, key)
-        asked = {**before.earlier, before.question: before.interrupt} if before else {}
-        earlier = dict(list(asked.items())[-MAX_EARLIER_QUESTIONS:])
-    question = replace(pending, question=remove_whitespace(shown), earlier=earlier)
+    places: tuple[str, ...] = ()
+    if before is not None:
+        asked = [*before.earlier.items(), (before.question, before.interrupt)]
+        earlier, places = dict(asked[-MAX_EARLIER_QUESTIONS:]), before.places
+        *history, _ = turn.messages
+        # A client that posts only what is new has no place in a history.
+        if before.interrupt != pending.interrupt and any(message.role == "assistant" for message in history):
+            places = (*places, hash_messages(turn, history))[-MAX_EARLIER_QUESTIONS:]
+    question = replace(pending, question=remove_whitespace(shown), earlier=earlier, places=places)
     await store.save_pending_question(turn.owner, key, question)
 
 
@@ -107,6 +112,9 @@ async def restore_answer(turn: Turn, store: Store) -> Turn | PendingQuestion:
     if not follows_question(turn, history, pending):
         # Another reply to an earlier question of the run is no answer to the one that waits.
         return turn if find_question(history, pending) is None else pending
+    if pending.request != request and hash_messages(turn, history) in pending.places:
+        # Two questions may have the same words.
+        return pending
     if pending.request == request:
         # In a thread, the same post again: it was an answer before, or the request that is asked anew.
         if pending.answers:

@@ -125,6 +125,8 @@ class PendingQuestion(Struct, frozen=True):
     """Whether these messages answered a question before."""
     earlier: dict[str, str] = {}
     """In a thread: what the run has asked before this text, without white space, each with its interrupt."""
+    places: tuple[str, ...] = ()
+    """In a thread: hashes of the histories that end with an earlier question; a reply to them is no answer."""
 
 
 @runtime_checkable

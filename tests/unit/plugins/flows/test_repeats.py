@@ -167,6 +167,26 @@ async def test_an_edited_reply_to_a_question_starts_no_run(
     assert flow.counts == (1, drops)
 
 
+@pytest.mark.demand("approvals.text_while_question_waits")
+@pytest.mark.parametrize("thread", [None, "t1"])
+async def test_a_reply_to_an_earlier_question_approves_no_later_one(tmp_path: Path, thread: str | None) -> None:
+    twice = FLOW.replace("next: tell", "next: more").rstrip() + (
+        "\n  - {name: more, call_type: api, params: {endpoint: DELETE /orders}, next: tell}\n"
+    )
+    async with serve_order_flow(tmp_path, twice) as flow:
+        history = [{"role": "user", "content": "order one"}]
+        question = await post_history(flow.url, history, thread)
+        history.append({"role": "assistant", "content": question})
+        yes = {"role": "user", "content": "yes"}
+        assert await post_history(flow.url, [*history, yes], thread) == question, "the same words, of another step"
+        # Another tab still shows the first question.
+        await post_history(flow.url, [*history, {"role": "user", "content": "ok"}], thread)
+        assert flow.counts == (1, 1)
+        shown = {"role": "assistant", "content": question}
+        assert "ordered" in await post_history(flow.url, [*history, yes, shown, yes], thread)
+    assert flow.counts == (1, 2)
+
+
 @pytest.mark.demand("approvals.finished_step_never_again")
 async def test_other_words_run_at_once_and_again_means_the_last_request(tmp_path: Path) -> None:
     say = FLOW.partition("  - {name: drop")[0].replace("next: drop", "next: tell")
