@@ -148,8 +148,8 @@ async def test_every_run_of_the_script(validate: Validate) -> None:
 @pytest.mark.demand("copilotkit.ag_ui_events_validate")
 async def test_an_export_is_events_too(validate: Validate) -> None:
     async with serve_runtime(Runtime(model=make_model(SCRIPT), tools=TOOLS)) as server:
-        for words in ("break", "book x", "hello", "break"):
-            await fetch_frames(server, "/copilotkit/agent/default/run", make_run_input(words, run=words))
+        for number, words in enumerate(("break", "book x", "no", "break")):
+            await fetch_frames(server, "/copilotkit/agent/default/run", make_run_input(words, run=f"r{number}"))
         _, thread = await request_json(server, "/copilotkit/threads/t/events", method="GET")
     assert "RunFinishedEvent" in validate_frames(validate, thread["events"])
     assert [event["type"] for event in thread["events"]].count("RUN_STARTED") == 4

@@ -148,7 +148,7 @@ def test_a_model_has_three_names_and_is_answered_by_the_one_used(peer: PeerRepor
 def test_one_model_answers_to_any_name(peer: PeerReport) -> None:
     assert [(turn["model"], turn["content"]) for turn in peer.get_turns("any_name")] == [
         ("gpt-3.5-turbo", HELLO),
-        ("whatever/x:y", HELLO),
+        ("meta-llama/llama-3.3-70b-instruct:free", HELLO),
         ("default", HELLO),
         ("default", HELLO),
     ]

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from rightseat.types.events import Interrupt
 from rightseat.types.messages import Message, TextMessagePart
-from rightseat.types.replies import asks_for_run, asks_nothing, only_thanks
+from rightseat.types.replies import asks_for_run, asks_nothing, asks_to_cancel, only_thanks
 from rightseat.types.stores import CheckpointStore, PendingQuestion, Store
 from rightseat.types.turn import InterruptAnswer, Owner, Turn
 
@@ -253,7 +253,7 @@ async def choose_effect_rule(store: Store | None, turn: Turn) -> EffectRule:
     answer what the model has asked in its own words and after an answer that came twice, else "run"."""
     if turn.repeats_answer:
         return "ask"
-    if not await is_end_of_talk(store, turn):
+    if not await is_end_of_talk(store, turn) or asks_to_cancel(turn.messages[-1].text):
         return "run"
     if only_thanks(turn.messages[-1].text):
         return "refuse"

@@ -105,6 +105,11 @@ that's perfect | that's nice | very good | very nice | so nice | 🎉 | 😁 | �
 """
 # They ask for another run, and approve nothing by themselves.
 REPEATS = "again | once more | one more time | 再来 | 再一次"
+# They refuse a question that is open. Where none is, they ask to undo what was done, and a tool may do that.
+CANCELS = """
+cancel | cancel it | cancel that | cancel this | abort | abort it | abort that | stop | stop it | stop that | stop this
+取消 | 取消吧 | 取消它 | 取消这个 | 取消操作 | 停 | 停下 | 停下来 | 停止 | 停止吧 | 终止 | 中止
+"""
 # They end a form. A bare "no" does not: it may be a value of the form.
 DECLINES = """
 cancel | cancel it | cancel that | cancel this | abort | abort it | abort that | never mind | nevermind | forget it
@@ -158,6 +163,7 @@ _LISTS: tuple[tuple[PhraseKind, str], ...] = (
 )
 PHRASES: dict[Tokens, PhraseKind] = {phrase: kind for kind, listing in _LISTS for phrase in read_phrases(listing)}
 _DECLINES = frozenset(read_phrases(DECLINES))
+_CANCELS = frozenset(read_phrases(CANCELS))
 _COMMANDS = frozenset((*read_phrases(COMMANDS), *read_phrases(REPEATS)))
 _LONGEST = max(map(len, PHRASES))
 
@@ -196,6 +202,11 @@ def asks_nothing(text: str) -> bool:
     has_command = any(phrase.tokens in _COMMANDS for phrase in phrases)
     is_refused = has_command and parse_consent(text) is False
     return bool(phrases) and (is_refused or not has_command) and all(phrase.kind != "doubt" for phrase in phrases)
+
+
+def asks_to_cancel(text: str) -> bool:
+    """Whether the words ask to cancel what is done or under way: "cancel it"."""
+    return any(phrase.tokens in _CANCELS for phrase in list_phrases(text))
 
 
 def only_thanks(text: str) -> bool:

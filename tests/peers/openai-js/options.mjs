@@ -134,7 +134,7 @@ async function each(talk, names) {
 
 function anyName(talk) {
   talk.client = talk.client.withOptions({ baseURL: `${talk.alone}/v1` });
-  return each(talk, ["gpt-3.5-turbo", "whatever/x:y", "default", ""]);
+  return each(talk, ["gpt-3.5-turbo", "meta-llama/llama-3.3-70b-instruct:free", "default", ""]);
 }
 
 // The client names JSON after its user's own headers, so this is said below it.

@@ -138,7 +138,7 @@ def names(talk: Any) -> None:
 
 def any_name(talk: Any) -> None:
     talk.client = talk.client.with_options(base_url=f"{talk.alone}/v1")
-    for name in ("gpt-3.5-turbo", "whatever/x:y", "default", ""):
+    for name in ("gpt-3.5-turbo", "meta-llama/llama-3.3-70b-instruct:free", "default", ""):
         talk.model, talk.messages = name, []
         talk.say("hello")
 

@@ -116,4 +116,6 @@ async def test_the_rule_for_effects() -> None:
     await record(store, make_turn("order"))
     assert await choose_effect_rule(store, make_turn("order", "Done. Another?", "yes")) == "ask"
     assert await choose_effect_rule(store, make_turn("order", "Done.", "yes")) == "refuse"
+    # A tool may undo what was done.
+    assert await choose_effect_rule(store, make_turn("order", "Done.", "cancel it")) == "run"
     assert await choose_effect_rule(store, make_turn("order", "Done.", "order two")) == "run"
