@@ -65,8 +65,12 @@ SENTENCES: dict[str, dict[Language, str]] = {
     },
     "not_run_again": {"en": "All right, it was not run again.", "zh": "好的，没有再次执行。"},
     "nothing_to_run": {
-        "en": "All right. Nothing was run: what you asked for is done. Say what you want next.",
-        "zh": "好的。没有执行任何操作：之前的请求已经完成。需要别的请告诉我。",
+        "en": "All right. Nothing was run. Say what you want next.",
+        "zh": "好的。没有执行任何操作。需要什么请告诉我。",
+    },
+    "reply_came_before": {
+        "en": "This reply came before, and nothing was run again. Say what you want next.",
+        "zh": "这个回复之前已经收到，没有再次执行。需要什么请告诉我。",
     },
     # Calls that a person did not allow or answer
     "call_denied": {"en": "The person did not allow this call.", "zh": "用户没有允许此操作，操作未执行。"},

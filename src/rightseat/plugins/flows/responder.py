@@ -327,7 +327,8 @@ class FlowResponder:
         tool = Tool(CALL_NAME, "", REQUEST_SCHEMA, flow_tool.call, timeout=self.flow.timeout + GRACE_SECONDS)
         begun = await self.begin(turn, tool)
         if begun is None:
-            text = get_sentence("nothing_to_run", turn.get_language())
+            key = "reply_came_before" if turn.repeats_answer else "nothing_to_run"
+            text = get_sentence(key, turn.get_language())
             for event in text_events(IdGenerator().new_message_id(), text):
                 yield event
             yield RunFinished("stop")
