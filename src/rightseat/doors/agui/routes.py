@@ -60,8 +60,8 @@ def run_agent(request: Request, host: Host) -> Reply:
         last_event = replay.parse_last_event_id(request)
         if last_event is not None:
             return replay.connect_thread(turn.owner, turn.thread, host.threads, last_event, run_input.supports_outcomes)
-        return replay.start_run(require_input(turn), run_input, host.threads, host.run)
-    events = run_once(require_input(turn), host.run, host.threads.store)
+        return replay.start_run(require_input(turn, host), run_input, host.threads, host.run)
+    events = run_once(require_input(turn, host), host.run, host.threads.store)
     return stream_run(events, turn, run_input.supports_outcomes)
 
 

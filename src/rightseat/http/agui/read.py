@@ -133,8 +133,8 @@ def parse_tool_choice(props: dict[str, Any]) -> ToolChoice:
             return ToolChoice()
 
 
-def require_input(turn: Turn) -> Turn:
-    if not turn.messages and not turn.answers:
+def require_input(turn: Turn, host: Host) -> Turn:
+    if not turn.messages and not turn.answers and not host.fills_empty_question(turn):
         problem = "messages: there is nothing to answer. Send a message or a resume."
         raise CallerError(problem, param="messages")
     return turn

@@ -123,6 +123,20 @@ async def test_an_empty_conversation_asks_the_predefined_question(
 
 @pytest.mark.demand("flows.empty_messages_ask_predefined")
 @pytest.mark.io
+async def test_an_empty_conversation_asks_it_at_agui_too(make_runtime: RuntimeFactory) -> None:
+    files = {"tell.yaml": f"name: tell\ndescription: d\n{TELL}\n"}
+    run = {"threadId": "t", "runId": "r", "messages": [], "tools": [], "context": [], "state": {}, "forwardedProps": {}}
+    async with (
+        serve_runtime(make_runtime(files, predefined_question="What is sold?")) as server,
+        RawHttpClient(server.url) as client,
+    ):
+        await client.post_json("/agui/shop.tell", run)
+        assert (await client.read_head()).status == 200
+        assert b"Tell of What is sold?" in await client.read_body()
+
+
+@pytest.mark.demand("flows.empty_messages_ask_predefined")
+@pytest.mark.io
 async def test_an_empty_conversation_without_a_predefined_question_is_refused(make_runtime: RuntimeFactory) -> None:
     status, error = await post(make_runtime({}), messages=[])
     assert (status, error["param"]) == (400, "messages")
