@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import time
+import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -171,7 +172,9 @@ def _make_chat_body(stream: bool) -> Callable[[str, str], dict[str, Any]]:
 
 def _build_run_body(message: str, model: str) -> dict[str, Any]:
     user_message = {"id": "m1", "role": "user", "content": message}
-    return {"threadId": "t1", "runId": "r1", "messages": [user_message], "tools": [], "context": [], "state": {}}
+    # Runs of one id are one run.
+    run = {"threadId": "t1", "runId": str(uuid.uuid4()), "messages": [user_message]}
+    return run | {"tools": [], "context": [], "state": {}}
 
 
 def _build_query_body(message: str, model: str) -> dict[str, Any]:
