@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -18,7 +19,7 @@ from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
-from tests.faults.protocols import AGUI, OPENAI_STREAMED
+from tests.faults.protocols import AGUI, OPENAI_STREAMED, Outcome
 from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
 
 PROMPT = "canary-of-the-prompt"
@@ -54,16 +55,22 @@ async def run_turn(runtime: Runtime, **more: Any) -> list[Event]:
     return found
 
 
+def read_run_id(outcome: Outcome) -> str:
+    found = re.search(rb'"runId":"([^"]+)"', outcome.body)
+    assert found
+    return found[1].decode()
+
+
 @pytest.mark.demand("models.request_context_thread_run")
 @pytest.mark.io
 async def test_the_context_of_a_request() -> None:
     heard: list[Incident] = []
     runtime = Runtime(model=FakeModel(stream_denied, stream_denied), hooks=Hooks(on_error=heard.append))
     async with serve_runtime(runtime) as server:
-        await AGUI(server.url, "hi")
+        outcome = await AGUI(server.url, "hi")
         await OPENAI_STREAMED(server.url, "hi")
     first, second = heard
-    assert (first.thread, first.run, first.agent) == ("t1", "r1", "default")
+    assert (first.thread, first.run, first.agent) == ("t1", read_run_id(outcome), "default")
     assert (first.operation, first.method, first.url) == ("/agui/{agent}", "POST", "/agui/default")
     assert (second.operation, second.url) == ("/v1/chat/completions", "/v1/chat/completions")
     assert first.run != second.run
@@ -175,5 +182,6 @@ async def test_every_line_of_a_request_has_its_ids(log: LogCapture) -> None:
     assert outcome.finished
     names = {line["logger"] for line in log.json}
     assert {"rightseat.x", "rightseat.engine.tool_calls", "rightseat.access"} <= names
-    assert {(line["request_id"], line["thread"], line["run"]) for line in log.json} == {("req-1", "t1", "r1")}
+    ids = {(line["request_id"], line["thread"], line["run"]) for line in log.json}
+    assert ids == {("req-1", "t1", read_run_id(outcome))}
     assert PROMPT not in json.dumps(log.json) + "".join(log.text)
