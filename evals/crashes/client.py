@@ -86,7 +86,11 @@ class OrderClient:
     async def recover(self, url: str, *, by_connect: bool) -> None:
         """Learn after a crash what became of the current run: by `connect` with the last id seen, or by posting
         the same run again."""
-        if not self.run or self.has_end:
+        if not self.run or self.is_done:
+            return
+        if self.has_end:
+            # The server died between the end of the run and that of the connection.
+            self.read_end()
             return
         seen_run = any(frame.json.get("runId") == self.run for session in self.sessions for frame in session.frames)
         effects = dict(self.api.effects)
