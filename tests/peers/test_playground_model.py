@@ -1,6 +1,7 @@
 """What a newcomer sees: the page, the embedded model, and three examples that surely succeed."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -17,11 +18,14 @@ pytestmark = [pytest.mark.model, pytest.mark.peers, pytest.mark.timeout(600), py
 ANSWER = ".message.assistant"
 
 
+def make_environment() -> dict[str, str]:
+    return {"RIGHTSEAT_CACHE": str(weights.cache_folder()), "RIGHTSEAT_MODEL": ""}
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server() -> AsyncIterator[RightseatProcess]:
     require_assets("echarts")
-    env = {"RIGHTSEAT_CACHE": str(weights.cache_folder()), "RIGHTSEAT_MODEL": ""}
-    async with RightseatProcess(env=env, start_timeout=120) as found:
+    async with RightseatProcess(env=make_environment(), start_timeout=120) as found:
         yield found
 
 
@@ -76,12 +80,31 @@ async def test_an_approval(tab: BrowserTab) -> None:
     await tab.wait_visible(f"{ANSWER}[aria-busy=false]")
 
 
+TOOL = """
+from rightseat import tool
+
+
+@tool
+def track(parcel: str) -> str:
+    \"\"\"Track a parcel by its number.\"\"\"
+    return f"{parcel} is on its way"
+"""
+
+
 @pytest.mark.demand("playground.inspector_exact_prompt_grammar")
-async def test_the_exact_prompt_and_grammar_are_shown(tab: BrowserTab) -> None:
-    # Rules answer the examples; this one is for the weights, with the tool.
-    await send_message(tab, "Please book a restaurant for my whole family")
-    await tab.wait_visible(f"{ANSWER}[aria-busy=false]")
-    await tab.click("button:text-is('Inspector')")
-    await tab.click("[role=tab] >> text=Prompt")
-    await tab.wait_visible(".inspected pre", "<|im_start|>user")
-    await tab.wait_visible(".inspected pre", "root ::=")
+async def test_the_exact_prompt_and_grammar_are_shown(chromium: Chromium, tmp_path: Path) -> None:
+    # Rules answer the demo; a tool of one's own is for the weights.
+    (tmp_path / "parcels.py").write_text(TOOL, "utf-8")
+    config = tmp_path / "rightseat.toml"
+    config.write_text('[assistants.default]\ntools = ["parcels:track"]\n', "utf-8")
+    async with (
+        RightseatProcess(env=make_environment(), args=["--config", str(config)], start_timeout=120) as server,
+        open_playground(chromium, server.url) as tab,
+    ):
+        tab.page.set_default_timeout(60_000)
+        await send_message(tab, "Track parcel A7, please")
+        await tab.wait_visible(f"{ANSWER}[aria-busy=false]")
+        await tab.click("button:text-is('Inspector')")
+        await tab.click("[role=tab] >> text=Prompt")
+        await tab.wait_visible(".inspected pre", "<|im_start|>user")
+        await tab.wait_visible(".inspected pre", "root ::=")
