@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from rightseat.engine.form_values import (
-    core_schema,
     drop_required,
     find_json,
     fit_value,
@@ -19,6 +18,7 @@ from rightseat.engine.form_values import (
     merge_deep,
     parse_list,
     parse_named_values,
+    resolve_core_schema,
 )
 from rightseat.engine.structured import generate_structured
 from rightseat.errors import RightseatError
@@ -127,7 +127,7 @@ async def parse_answer(ask: Ask, text: str, model: Model, language: Language) ->
         return simple
     if len(properties) == 1:
         [(name, field)] = properties.items()
-        core = core_schema(field, ask.schema)
+        core = resolve_core_schema(field, ask.schema)
         if (only := parse_scalar(core, text)) is not None:
             return {name: only}
         if choices := core.get("enum"):
@@ -151,7 +151,7 @@ async def parse_form(ask: Ask, text: str, decoded: Any, model: Model, language: 
     properties = schema_fields(ask.schema)
     if len(properties) == 1:
         [(name, field)] = properties.items()
-        core = core_schema(field, ask.schema)
+        core = resolve_core_schema(field, ask.schema)
         values = parse_list(core, text, parse_scalar, ask.schema) if has_type(core, "array") else None
         if values is not None:
             return {name: values}

@@ -45,7 +45,7 @@ class FormField(Struct, frozen=True):
     in_list: bool = False
 
 
-def core_schema(schema: Any, root: Schema, depth: int = 0) -> Schema:
+def resolve_core_schema(schema: Any, root: Schema, depth: int = 0) -> Schema:
     """Return the schema behind `$ref`, without null, and with the properties of `allOf` put together."""
     for _ in range(MAX_DEPTH):
         if not isinstance(schema, dict):
@@ -66,7 +66,7 @@ def core_schema(schema: Any, root: Schema, depth: int = 0) -> Schema:
 
 def join_parts(schema: Schema, root: Schema, depth: int) -> Schema:
     parts = [{key: value for key, value in schema.items() if key != "allOf"}]
-    parts += [core_schema(part, root, depth + 1) for part in schema["allOf"]]
+    parts += [resolve_core_schema(part, root, depth + 1) for part in schema["allOf"]]
     joined = {key: value for part in reversed(parts) for key, value in part.items()}
     properties = {name: inner for part in parts for name, inner in (part.get("properties") or {}).items()}
     required = [name for part in parts for name in part.get("required") or ()]
@@ -85,7 +85,7 @@ def get_fields(core: Schema) -> dict[str, Any]:
 
 def is_container(schema: Any, root: Schema) -> bool:
     """Whether the value is an object or a list, and never a text."""
-    core = core_schema(schema, root)
+    core = resolve_core_schema(schema, root)
     can_be_container = has_type(core, "object") or has_type(core, "array")
     return bool(get_fields(core)) or (can_be_container and not has_type(core, "string"))
 
@@ -98,8 +98,8 @@ def list_form_fields(schema: Schema) -> list[FormField]:
 def iter_fields(
     schema: Any, root: Schema, keys: tuple[str, ...], required: bool, in_list: bool, depth: int = 0
 ) -> Iterator[FormField]:
-    core = core_schema(schema, root)
-    items = core_schema(core.get("items"), root) if has_type(core, "array") else {}
+    core = resolve_core_schema(schema, root)
+    items = resolve_core_schema(core.get("items"), root) if has_type(core, "array") else {}
     if depth < MAX_DEPTH and (fields := get_fields(core)):
         for name, inner in fields.items():
             needed = required and name in (core.get("required") or ())
@@ -132,7 +132,7 @@ def find_json(text: str) -> dict[str, Any] | list[Any] | None:
 def fit_value(schema: Any, value: Any, parse_scalar: ParseScalar, root: Schema, depth: int = 0) -> Any:
     """Return the value in the shape of the schema where it is plain what is meant: an object without the name of
     its only field, one item in place of a list, dotted names, JSON or numbers as text."""
-    core = core_schema(schema, root)
+    core = resolve_core_schema(schema, root)
     if depth > MAX_DEPTH:
         return value
     if isinstance(value, str):
@@ -177,7 +177,7 @@ def accepts_shape(
         return False
     # By identity: a schema that contains itself has no end.
     visited.add(id(schema))
-    core = core_schema(schema, root)
+    core = resolve_core_schema(schema, root)
     if has_type(core, "array"):
         return isinstance(value, list) or accepts_shape(core.get("items"), value, root, visited)
     fields = get_fields(core)
@@ -201,7 +201,7 @@ def expand_dotted_names(value: dict[str, Any], fields: dict[str, Any]) -> dict[s
 
 def parse_list(core: Schema, text: str, parse_scalar: ParseScalar, root: Schema) -> list[Any] | None:
     """Parse a list of scalars that lines or commas separate; None for anything else, such as a sentence."""
-    items = core_schema(core.get("items"), root)
+    items = resolve_core_schema(core.get("items"), root)
     lines = text.strip().splitlines()
     parts = [_BULLET.sub("", line) for line in lines] if len(lines) > 1 else _SEPARATOR.split(text)
     texts = [part.strip(" \"'`") for part in parts if part.strip()]
@@ -277,7 +277,7 @@ def merge_deep(base: dict[str, Any], update: dict[str, Any]) -> dict[str, Any]:
 
 def keep_valid_fields(schema: Any, value: Any, root: Schema, depth: int = 0) -> dict[str, Any]:
     """Return the fields that are valid by themselves; of an object that is not, its fields that are."""
-    fields = get_fields(core_schema(schema, root))
+    fields = get_fields(resolve_core_schema(schema, root))
     kept: dict[str, Any] = {}
     for name, inner in value.items() if isinstance(value, dict) and depth < MAX_DEPTH else ():
         if name not in fields:

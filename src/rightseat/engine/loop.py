@@ -348,7 +348,7 @@ class Engine:
         ]
         # tool_choice applies to the first answer only: "required" in every round would never end.
         choice = turn.tool_choice if state.rounds == state.rounds_before else ToolChoice()
-        specs = () if choice.mode == "none" else tuple(tool.spec for tool in offered_tools(state, choice))
+        specs = () if choice.mode == "none" else tuple(tool.spec for tool in select_offered_tools(state, choice))
         if self.assistant.toolset is not None:
             messages = name_unreadable_files(messages, text_only=state.bound_model.model.capabilities.text_only)
         fitting_messages, dropped = trim_to_budget(
@@ -377,7 +377,7 @@ class Engine:
         return use_stored_results(state.history, self.server_tools.without(client_tools), stored_results)
 
 
-def offered_tools(state: TurnState, choice: ToolChoice) -> list[Tool]:
+def select_offered_tools(state: TurnState, choice: ToolChoice) -> list[Tool]:
     """Return the tools that the model may call: after words that ask for nothing, only those without an effect."""
     tools = list(state.tools.values())
     if state.effect_rule != "refuse" or choice.mode != "auto":

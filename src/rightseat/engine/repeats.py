@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from rightseat.types.events import Interrupt
 from rightseat.types.messages import Message, TextMessagePart
-from rightseat.types.replies import asks_for_run, asks_nothing, asks_to_cancel, only_thanks
+from rightseat.types.replies import asks_for_run, asks_nothing, asks_to_cancel, is_only_thanks
 from rightseat.types.stores import CheckpointStore, PendingQuestion, Store
 from rightseat.types.turn import InterruptAnswer, Owner, Turn
 
@@ -255,7 +255,7 @@ async def choose_effect_rule(store: Store | None, turn: Turn) -> EffectRule:
         return "ask"
     if not await is_end_of_talk(store, turn) or asks_to_cancel(turn.messages[-1].text):
         return "run"
-    if only_thanks(turn.messages[-1].text):
+    if is_only_thanks(turn.messages[-1].text):
         return "refuse"
     if (await find_earlier_effects(store, turn)).last is None:
         return "run"

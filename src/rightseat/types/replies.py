@@ -209,7 +209,7 @@ def asks_to_cancel(text: str) -> bool:
     return any(phrase.tokens in _CANCELS for phrase in list_phrases(text))
 
 
-def only_thanks(text: str) -> bool:
+def is_only_thanks(text: str) -> bool:
     """Whether the words are thanks, praise or a goodbye, and answer no question either."""
     phrases = list_phrases(text)
     return asks_nothing(text) and all(phrase.kind in ("neutral", "chat") for phrase in phrases)

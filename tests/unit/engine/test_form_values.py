@@ -9,13 +9,13 @@ from rightseat.engine.answer_parser import parse_scalar
 from rightseat.engine.form_values import (
     MAX_FIELDS,
     accepts_shape,
-    core_schema,
     drop_required,
     find_json,
     fit_value,
     keep_valid_fields,
     list_form_fields,
     parse_named_values,
+    resolve_core_schema,
 )
 from tests.kit.timeouts import HANG_TIMEOUT
 
@@ -38,19 +38,19 @@ def fit(value: Any, schema: dict[str, Any] = FORM) -> Any:
 
 @pytest.mark.demand("flows.missing_objects_asked_in_form")
 def test_references_nulls_and_parts_are_looked_through() -> None:
-    assert core_schema(FORM["properties"]["person"], FORM) is PERSON
-    assert core_schema({"type": ["integer", "null"]}, {}) == {"type": "integer"}
+    assert resolve_core_schema(FORM["properties"]["person"], FORM) is PERSON
+    assert resolve_core_schema({"type": ["integer", "null"]}, {}) == {"type": "integer"}
     both = {"allOf": [PERSON, {"properties": {"city": TEXT}, "required": ["city"]}], "description": "d"}
-    core = core_schema(both, {})
+    core = resolve_core_schema(both, {})
     assert (list(core["properties"]), core["required"], core["description"]) == (
         ["name", "age", "city"],
         ["name", "city"],
         "d",
     )
-    assert core_schema({"$ref": "#/$defs/None"}, {}) == core_schema(None, {}) == {}
-    assert core_schema({"$ref": "#"}, {"$ref": "#"}) == {}
+    assert resolve_core_schema({"$ref": "#/$defs/None"}, {}) == resolve_core_schema(None, {}) == {}
+    assert resolve_core_schema({"$ref": "#"}, {"$ref": "#"}) == {}
     circular = {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}
-    assert core_schema(circular, circular) == circular
+    assert resolve_core_schema(circular, circular) == circular
     names = [(field.name, field.required) for field in list_form_fields(FORM)]
     assert names == [("person.name", True), ("person.age", False), ("tags", False)]
 

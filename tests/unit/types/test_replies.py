@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.types.replies import MAX_REPLY_LENGTH, asks_for_run, asks_nothing, is_decline, only_thanks, parse_consent
+from rightseat.types.replies import (
+    MAX_REPLY_LENGTH,
+    asks_for_run,
+    asks_nothing,
+    is_decline,
+    is_only_thanks,
+    parse_consent,
+)
 
 CORPUS: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("replies.toml").read_text("utf-8"))
 EXPECTED = {"yes": True, "no": False, "neither": None}
@@ -94,8 +101,8 @@ def test_words_that_ask_for_another_run() -> None:
 
 
 def test_thanks_answer_no_question() -> None:
-    assert all(map(only_thanks, ["thanks", "great, thank you", "谢谢", "bye", "well done"]))
-    assert not any(map(only_thanks, ["yes", "ok thanks", "no thanks", "好的，谢谢", "again", "", "order"]))
+    assert all(map(is_only_thanks, ["thanks", "great, thank you", "谢谢", "bye", "well done"]))
+    assert not any(map(is_only_thanks, ["yes", "ok thanks", "no thanks", "好的，谢谢", "again", "", "order"]))
 
 
 def test_what_ends_a_form() -> None:

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from evals.crashes.shop import make_server
 from tests.contract.doors.agui import AguiClient
 from tests.kit.app_server import serve_app
-from tests.kit.server import RightseatProcess
 from tests.kit.timeouts import HANG_TIMEOUT
 
 pytestmark = pytest.mark.io
@@ -77,20 +77,6 @@ def write_plugin(home: Path, url: str) -> None:
     (folder / "flows" / "order.yaml").write_text(FLOW, "utf-8")
     turns = [{"when": {"user": "^Tell (.*)"}, "say": "Done: {user}"}]
     (home / "turns.json").write_text(json.dumps({"turns": turns}), "utf-8")
-
-
-def make_server(home: Path) -> RightseatProcess:
-    config = f"""
-[models.m]
-spec = "scripted:{home / "turns.json"}"
-[[plugins]]
-path = "{home / "plugins"}"
-allow = ["127.0.0.1"]
-retries = 0
-[store]
-path = "{home / "data"}"
-"""
-    return RightseatProcess(config=config)
 
 
 @pytest.mark.demand("flows.state_journalled_per_step", "flows.killed_inside_step_read")

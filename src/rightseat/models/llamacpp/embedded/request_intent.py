@@ -122,17 +122,6 @@ def wants_english(question: str) -> bool:
     return bool(_ENGLISH_WISHED.search(question))
 
 
-def list_result_messages(messages: Iterable[Message]) -> list[Message]:
-    """Return the tool results after the last message of the person."""
-    found: list[Message] = []
-    for message in messages:
-        if message.role == "user":
-            found = []
-        elif message.role == "tool":
-            found.append(message)
-    return found
-
-
 def read_calls(chunks: Iterable[ModelChunk]) -> list[tuple[str, str]]:
     """Return name and arguments of each call."""
     names: dict[int, str] = {}
