@@ -94,10 +94,9 @@ def answer_at_length_limit(count: int = 3) -> ChatReply:
     return replace(answer_text(count), finish_reason="length")
 
 
-def answer_truncated_call() -> ChatReply:
-    """`length` in the middle of a call's arguments."""
-    chunks = [_make_calls_chunk(make_call_delta(0, id="up_1", name="add", arguments='{"a": 2, "b'))]
-    return ChatReply(chunks, {"content": None, "tool_calls": [make_tool_call("up_1", "add", '{"a": 2, "b')]}, "length")
+def answer_truncated_call(*calls_before: tuple[str, str]) -> ChatReply:
+    """`length` in the middle of a call's arguments, after the given calls."""
+    return replace(answer_tool_calls(*calls_before, CUT_CALL), finish_reason="length")
 
 
 def _make_calls_chunk(*deltas: Json) -> Json:
@@ -128,6 +127,7 @@ def answer_tool_calls(*calls: tuple[str, str]) -> ChatReply:
     return _answer_calls(chunks, [make_tool_call(id, n, a) for _, id, n, a in rows])
 
 
+CUT_CALL = ("add", '{"a": 2, "b')
 TWO_CALLS = (("add", '{"a": 2, "b": 3}'), ("add", '{"a": 40, "b": 2}'))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Mapping
 from typing import assert_never
 
@@ -26,6 +27,7 @@ from rightseat.types.events import (
 )
 from rightseat.types.messages import Message, ProviderData, TextMessagePart, ToolCall
 from rightseat.types.stores import IdGenerator
+from rightseat.types.text import decode_or_none
 
 # About a million tokens: a longer answer is a runaway model and would exhaust the memory.
 MAX_TEXT_CHARS = 4 << 20
@@ -141,26 +143,37 @@ class EventAssembler:
     def finish(self) -> list[Event]:
         if self.reason is None:
             raise Incomplete("The model's answer ended without a finish reason. Try again.")
-        ends: list[Event] = self.close_open_message()
-        if self.is_complete:
-            ends += [CallEnd(id) for id in self.streamed_calls.values()]
-        return ends
+        ended_ids = {call.id for call in self.list_complete_calls()}
+        return [*self.close_open_message(), *(CallEnd(id) for id in self.streamed_calls.values() if id in ended_ids)]
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether the answer is complete. A truncated answer has no calls: the last may be partial."""
-        return self.reason in ("stop", "calls")
+    def list_complete_calls(self) -> list[ToolCall]:
+        """List the calls of the answer. One that the token limit cut has those before the cut, where a client runs
+        one of them: the turn then goes on with its result. A filtered answer has none."""
+        calls = [
+            ToolCall(call.id, call.name, "".join(self.arguments[index])) for index, call in sorted(self.calls.items())
+        ]
+        if self.reason in ("stop", "calls"):
+            return calls
+        if self.reason != "length":
+            return []
+        complete = [call for call, _ in itertools.takewhile(is_complete_call, itertools.zip_longest(calls, calls[1:]))]
+        return complete if any(self.client_tools.get(call.name) for call in complete) else []
 
     def build_answer(self) -> ModelAnswer:
-        calls = tuple(
-            ToolCall(call.id, call.name, "".join(self.arguments[index])) for index, call in sorted(self.calls.items())
-        )
         text = self.texts.getvalue()
         message = Message(
             "assistant",
             (TextMessagePart(text),) if text else (),
-            calls if self.is_complete else (),
+            tuple(self.list_complete_calls()),
             id=self.message_id,
             opaque=tuple(self.provider_data),
         )
         return ModelAnswer(message, self.reason or "", self.usage, frozenset(self.streamed_calls.values()))
+
+
+def is_complete_call(pair: tuple[ToolCall, ToolCall | None]) -> bool:
+    """Whether the first call of the pair is complete, in an answer that was cut; the second is the one after it."""
+    call, next_call = pair
+    if not call.arguments.strip():
+        return next_call is not None
+    return isinstance(decode_or_none(call.arguments), dict)

@@ -135,6 +135,8 @@ class TurnState:
     usage: Usage | None = None
     dropped: int = 0
     finished: bool = False
+    truncated: bool = False
+    """Whether the token limit cut the last answer, which ends the run."""
     repaired: bool = False
     effect_rule: EffectRule = "run"
 
@@ -281,8 +283,20 @@ class Engine:
         if batch.waiting_client_calls or batch.open_interrupts:
             state.finished = True
             fingerprint = self.tools_fingerprint(batch.message.calls)
-            for event in await pause_batch(batch, self.assistant.name, fingerprint, state.usage, state.rounds):
+            events_at_end = await pause_batch(
+                batch,
+                self.assistant.name,
+                fingerprint,
+                state.usage,
+                state.rounds,
+                reason="length" if state.truncated else "calls",
+            )
+            for event in events_at_end:
                 yield event
+            return
+        if state.truncated:
+            state.finished = True
+            yield RunFinished("length", state.usage)
             return
         state.turn_messages += [*batch.to_messages(), *state.later_messages]
         state.batch, state.later_messages = None, ()
@@ -315,6 +329,7 @@ class Engine:
                 self.request_repair(state, answer, problem)
                 return events
             events += assembler.buffered_events
+        state.truncated = answer.reason == "length"
         if answer.message.calls:
             state.batch = self.make_batch(state, answer.message)
             return events + state.batch.begin(answer.streamed_calls)

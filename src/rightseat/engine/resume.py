@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from rightseat.engine.repeats import reopen_question, save_waiting_question
 from rightseat.engine.tool_calls import ToolCallBatch
-from rightseat.types.events import Event, RunFinished, Usage
+from rightseat.types.events import Event, RunFinished, RunFinishReason, Usage
 from rightseat.types.model import Model
 from rightseat.types.stores import CONTINUATION_SECONDS, Continuation, Store, parse_resume_token
 from rightseat.types.turn import Turn
@@ -42,9 +42,15 @@ async def resume_batch(
 
 
 async def pause_batch(
-    batch: ToolCallBatch, assistant: str, fingerprint: str, usage: Usage | None = None, rounds: int = 0
+    batch: ToolCallBatch,
+    assistant: str,
+    fingerprint: str,
+    usage: Usage | None = None,
+    rounds: int = 0,
+    reason: RunFinishReason = "calls",
 ) -> list[Event]:
-    """Save the continuation of a batch that waits; return the events that end the turn."""
+    """Save the continuation of a batch that waits; return the events that end the turn. `reason`: why the run ends
+    where only client calls wait."""
     continuation = Continuation(
         ticket=batch.ids.resume_token,
         owner=batch.turn.owner,
@@ -59,4 +65,4 @@ async def pause_batch(
     await batch.store.save_continuation(continuation)
     interrupts = batch.open_interrupts
     await save_waiting_question(batch.store, batch.turn, assistant, interrupts)
-    return [*interrupts, RunFinished("interrupt" if interrupts else "calls", usage, batch.waiting_client_calls)]
+    return [*interrupts, RunFinished("interrupt" if interrupts else reason, usage, batch.waiting_client_calls)]

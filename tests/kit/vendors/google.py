@@ -17,7 +17,9 @@ USAGE: Json = {"promptTokenCount": 7, "candidatesTokenCount": 3, "totalTokenCoun
 TARGET_PATTERN = re.compile(r"/v1(?:beta)?/models/([\w.-]+):streamGenerateContent\?alt=sse")
 PART_FIELDS = {"text", "inlineData", "fileData", "functionCall", "functionResponse"}
 # A call comes whole and as an object; an answer that is refused or filtered is no answer but an error.
-UNSUPPORTED_CASES = frozenset({"refusal", "content filter", "a call that is not JSON", "length within a call"})
+UNSUPPORTED_CASES = frozenset({"refusal", "content filter", "a call that is not JSON"}) | frozenset(
+    {"length within a call", "length within the second call"}
+)
 STATUS_NAMES = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",

@@ -195,13 +195,13 @@ class OpenBBEventWriter:
                 pass
 
     def write_finish(self, event: RunFinished) -> Iterator[bytes]:
-        if event.reason in CUT_OFF_REASONS:
-            yield from self.write_sentence(self.say(event.reason))
-        elif event.pending:
+        if event.pending:
             outputs = (self.output.calls.get(id) for id in event.pending)
             calls = (output.call for output in outputs if output and output.ended)
             pending = [PendingClientCall(c.id, c.name, as_dict(decode_or_none(c.arguments))) for c in calls]
             yield from self.write_function_call(pending)
+        elif event.reason in CUT_OFF_REASONS:
+            yield from self.write_sentence(self.say(event.reason))
         elif not self.has_text and not self.has_output:
             yield from self.write_sentence(self.say("no_answer"))
         elif self.request.sources and self.request.shows_events:

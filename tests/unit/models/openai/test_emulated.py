@@ -159,6 +159,17 @@ async def test_a_cut_answer_has_no_call(way: ToolEmulation) -> None:
         assert collect_answer(found).finish == "length"
 
 
+@pytest.mark.demand("openai.cut_calls")
+@over_emulations
+async def test_calls_before_a_cut_one_are_kept(way: ToolEmulation) -> None:
+    both = format_step(tool_calls=[{"name": "add", "arguments": {"a": number, "b": 3}} for number in (2, 40)])
+    reply = ChatReply(reply_in_pieces(both[: both.index("40") + 1]).chunks, {}, "length")
+    found, _, problem = await collect_emulated(way, make_prompt(), reply)
+    answer = collect_answer(found)
+    assert (problem, answer.finish) == (None, "length")
+    assert [(name, arguments.strip()) for name, arguments in answer.calls] == [("add", SUM), ("add", '{"a": 4')]
+
+
 @over_emulations
 async def test_a_refusal_stays_one(way: ToolEmulation) -> None:
     found, _, problem = await collect_emulated(way, make_prompt("required"), answers.answer_refusal())
