@@ -91,6 +91,12 @@ MESSAGES: dict[str, list[Message]] = {
     "silent": [["user", "silent"]],
     "length": [["user", "long"], ["assistant", "This is cut"]],
     "cut_held": [["user", "cut held"], ["assistant", "Let me look."]],
+    "second_held": [
+        ["user", "second held"],
+        ["assistant", None, [["locate", '{"detail":"low"}']]],
+        ["tool", "Oslo"],
+        ["assistant", "You are in Oslo."],
+    ],
 }
 """The conversation as the client holds it at the end of a case that ends well."""
 
@@ -114,6 +120,7 @@ RUN_ERRORS: dict[str, tuple[str, str, str]] = {
     "truncated": ("incomplete", "ended before it was finished", "w0 w1 w2"),
     "error_midway": ("upstream_overloaded", "overloaded", "w0 w1 w2"),
     "cut_shown": ("length", "cut off in the middle of a tool call", "Let me look."),
+    "second_shown": ("length", "cut off in the middle of a tool call", ""),
 }
 """Code and message of RUN_ERROR, and what was said before it."""
 

@@ -47,7 +47,7 @@ def test_failure(report: ClientReport, case: str, mode: str) -> None:
     assert_clean([turn])
     code, message, heard = RUN_ERRORS[case]
     assert (turn["error"]["code"], message in turn["error"]["message"]) == (code, True)
-    assert "".join(said[1] for said in turn["new"]) == heard
+    assert "".join(said[1] or "" for said in turn["new"]) == heard
     assert turn["events"][-1] == "RUN_ERROR"
 
 

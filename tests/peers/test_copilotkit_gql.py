@@ -72,6 +72,15 @@ EXPECTED_MESSAGES: dict[str, tuple[int, list[Any]]] = {
             ["assistant", "It is noon."],
         ],
     ),
+    "second_held": (
+        2,
+        [
+            ["user", "second held"],
+            ["call", "locate", {"detail": "low"}, "Success"],
+            ["result", "locate", "Oslo"],
+            ["assistant", "You are in Oslo."],
+        ],
+    ),
     "render_only": (1, [["user", "where am i"], LOCATE]),
     "question": (
         1,
@@ -119,6 +128,7 @@ EXPECTED_MESSAGES: dict[str, tuple[int, list[Any]]] = {
 }
 RUN_ERRORS = {
     "cut_shown": ("NETWORK_ERROR", "length", "cut off in the middle of a tool call"),
+    "second_shown": ("NETWORK_ERROR", "length", "cut off in the middle of a tool call"),
     "dead_midway": ("NETWORK_ERROR", "incomplete", "ended before it was finished"),
     "upstream_401": ("AUTHENTICATION_ERROR", "upstream_denied", "refused our key"),
     "upstream_500": ("NETWORK_ERROR", "upstream_error", "HTTP 500"),
@@ -198,7 +208,7 @@ def test_a_run_that_fails(report: ClientReport, case: str) -> None:
     assert CANARY not in json.dumps(turn)
     if case == "dead_midway":
         assert turn["messages"][-1] == ["assistant", "w0 w1 w2"]
-    if case == "cut_shown":
+    if case in ("cut_shown", "second_shown"):
         # The client runs what is not pending.
         assert turn["messages"][-1][3] == "Pending"
 

@@ -17,6 +17,8 @@ CASES_IN_BOTH_MODES = (
     "server_tool",
     "loop",
     "loop_two",
+    "second_held",
+    "second_shown",
     "structured",
     "picture",
     "forced",
@@ -66,6 +68,15 @@ def test_the_tool_loop(report: ClientReport, mode: str) -> None:
     asked, answered = report.get_turns("loop_two", mode)
     assert [name for name, _, _ in asked["calls"]] == ["locate", "clock"]
     assert get_answer(answered) == ("It is noon.", "stop")
+
+
+@pytest.mark.demand("openai.cut_calls")
+@pytest.mark.parametrize("case", ["second_held", "second_shown"])
+@over_modes
+def test_no_cut_call_is_run(report: ClientReport, case: str, mode: str) -> None:
+    asked, answered = report.get_turns(case, mode)
+    assert (asked["calls"], asked["invalid"], asked["finish"]) == ([["locate", {"detail": "low"}, True]], 0, "length")
+    assert get_answer(answered) == ("You are in Oslo.", "stop")
 
 
 @pytest.mark.demand("openai.response_format_text_json", "openai.langchain_chatopenai_real_client")

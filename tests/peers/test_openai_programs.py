@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tests.peers.openai_cases import NODE, PYTHON, PeerReport
+from tests.peers.openai_cases import CUT_RUNNER_CASES, NODE, PYTHON, PeerReport
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 
@@ -66,6 +66,17 @@ def test_length_inside_a_call_leaves_no_call(peer: PeerReport, case: str) -> Non
         assert (turn["finish"], turn["content"], turn["calls"]) == ("length", "Let me look.", [])
 
 
+@pytest.mark.demand("openai.cut_calls")
+@pytest.mark.parametrize("case", ["second_held", "second_shown"])
+def test_length_inside_the_second_call_keeps_the_first(peer: PeerReport, case: str) -> None:
+    (turn,) = peer.get_turns(case)
+    if peer.mode == "stream":
+        assert (turn["class"], turn["done"]) == ("LengthFinishReasonError", [])
+    else:
+        assert turn["calls"] == [{"name": "locate", "arguments": '{"detail":"low"}', "type": "function"}]
+        assert turn["finish"] == "length"
+
+
 @pytest.mark.parametrize("single_mode_peer", [NODE], indirect=True)
 def test_the_clients_own_runner(peer: PeerReport) -> None:
     assert peer.get_turns("runner") == [{"content": "You are in Oslo.", "ran": [["locate", '{"detail":"high"}']]}]
@@ -74,7 +85,7 @@ def test_the_clients_own_runner(peer: PeerReport) -> None:
 
 
 @pytest.mark.demand("engine.official_openai_clients_python")
-@pytest.mark.parametrize("case", ["runner_cut_held", "runner_cut_shown"])
+@pytest.mark.parametrize("case", CUT_RUNNER_CASES)
 @pytest.mark.parametrize("single_mode_peer", [NODE], indirect=True)
 def test_the_clients_own_runner_runs_nothing_that_was_cut(peer: PeerReport, case: str) -> None:
     (turn,) = peer.get_turns(case)

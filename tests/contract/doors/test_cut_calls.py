@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.io, pytest.mark.demand("openai.cut_calls")]
 
 FIRST = ("show", '{"title": "one"}')
 CUT = ("paint", '{"title": "tw')
-# What these clients get is complete at once, or held until it is.
+# Calls reach these clients when they are complete.
 WHOLE_MEMBERS = ("openai-whole", "openai-streamed", "openbb-today", "openbb-2024")
 executed: list[str] = []
 

@@ -49,7 +49,9 @@ class CaseServer(InProcessServer):
             return list(say)
         text = f"<think>{self.turn['reason']}</think>" if "reason" in self.turn else ""
         text += say if isinstance(say, str) else "".join(say)
-        calls = [f'<tool_call>{{"name": "{c["name"]}", "arguments": {c["arguments"]}' for c in self.turn.get("calls", ())]
+        calls = [
+            f'<tool_call>{{"name": "{c["name"]}", "arguments": {c["arguments"]}' for c in self.turn.get("calls", ())
+        ]
         text += "}</tool_call>".join(calls)
         text += "}</tool_call>" if calls and self.turn.get("finish") != "length" else ""
         return [text[start : start + 3] for start in range(0, len(text), 3)]

@@ -347,6 +347,8 @@ const CASES = {
   length: say("long"),
   cut_held: say("cut held", { tools: true }),
   cut_shown: say("cut shown", { tools: true }),
+  second_held: then(say("second held", { tools: true }), give({ locate: "Oslo" })),
+  second_shown: say("second shown", { tools: true }),
   dead_at_once: say("fault-reset-at-once", { model: "faulty" }),
   dead_midway: say("fault-reset", { model: "faulty" }),
   error_midway: say("fault-error-midway", { model: "faulty" }),

@@ -276,6 +276,8 @@ const CASES = {
   denied: then(say("book {0}"), answer("no")),
   flow: then(say("trip {0}"), answer("Oslo")),
   cut_shown: say("cut shown", { handlers: OSLO }),
+  second_held: say("second held", { handlers: OSLO }),
+  second_shown: say("second shown", { handlers: OSLO }),
   dead_midway: say("fault-reset", { model: "faulty" }),
   upstream_401: say("fault-401", { model: "faulty" }),
   upstream_500: say("fault-500", { model: "faulty" }),

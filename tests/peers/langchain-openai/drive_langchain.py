@@ -133,6 +133,8 @@ CASES: dict[str, Callable[[Talk], None]] = {
     "server_tool": say("sum"),
     "loop": loop("where am i"),
     "loop_two": loop("pair"),
+    "second_held": loop("second held"),
+    "second_shown": loop("second shown"),
     "structured": structured,
     "called": called,
     "batch": batch,

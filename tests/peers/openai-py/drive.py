@@ -339,6 +339,8 @@ CASES: dict[str, Callable[[Talk], None]] = {
     "length": say("long"),
     "cut_held": say("cut held", tools=True),
     "cut_shown": say("cut shown", tools=True),
+    "second_held": say("second held", tools=True),
+    "second_shown": say("second shown", tools=True),
     "dead_at_once": say("fault-reset-at-once", model="faulty"),
     "dead_midway": say("fault-reset", model="faulty"),
     "error_midway": say("fault-error-midway", model="faulty"),

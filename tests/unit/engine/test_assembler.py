@@ -126,6 +126,37 @@ def test_a_cut_answer_has_no_call(reason: str) -> None:
     assert not any(isinstance(event, CallEnd) for event in events)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "kept"),
+    [
+        (("{}", '{"a'), ["{}"]),
+        (("{}", '{"a": 1}'), ["{}", '{"a": 1}']),
+        (("", '{"a'), [""]),
+        (("{}", ""), ["{}"]),
+        (('{"a', "{}"), []),
+        (('{"a": 1', "{}", "{}"), []),
+        (("[1]", "{}"), []),
+    ],
+)
+def test_a_cut_answer_keeps_the_calls_before_the_cut(arguments: tuple[str, ...], kept: list[str]) -> None:
+    starts = [chunks.ToolCallStart(number, "there", True) for number in range(len(arguments))]
+    args = [chunks.ToolCallArgs(number, text) for number, text in enumerate(arguments)]
+    events, answered = assemble(*starts, *args, chunks.FinishChunk("length"))
+    assert [call.arguments for call in answered.message.calls] == kept
+    assert [event.id for event in events if isinstance(event, CallEnd)] == [call.id for call in answered.message.calls]
+    events, answered = assemble(*starts, *args, chunks.FinishChunk("content_filter"))
+    assert answered.message.calls == ()
+    assert not any(isinstance(event, CallEnd) for event in events)
+
+
+def test_a_cut_answer_with_server_calls_only_has_no_call() -> None:
+    events, answered = assemble(
+        chunks.ToolCallStart(0, "here", True), chunks.ToolCallArgs(0, "{}"), chunks.FinishChunk("length")
+    )
+    assert answered.message.calls == ()
+    assert not any(isinstance(event, CallEnd) for event in events)
+
+
 def test_no_finish_is_incomplete() -> None:
     desk = EventAssembler(IdGenerator(), CLIENTS)
     assert [type(event) for event in desk.push(chunks.TextChunk("a"))] == [TextStart, TextDelta]
@@ -200,7 +231,9 @@ def test_any_answer_is_balanced_and_nothing_is_lost(line: list[chunks.ModelChunk
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "".join(texts)
     thoughts = "".join(part.text for part in line if isinstance(part, chunks.ReasoningChunk))
     assert "".join(e.text for e in events if isinstance(e, ReasoningDelta)) == thoughts
-    indexes = sorted({part.index for part in line if isinstance(part, chunks.ToolCallStart)}) if whole else []
+    if not whole:
+        return
+    indexes = sorted({part.index for part in line if isinstance(part, chunks.ToolCallStart)})
     assert [call.arguments for call in answered.message.calls] == [
         "".join(part.json for part in line if isinstance(part, chunks.ToolCallArgs) and part.index == number)
         for number in indexes

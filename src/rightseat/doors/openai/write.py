@@ -20,6 +20,7 @@ from rightseat.http.reply import Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
 from rightseat.types.events import (
     CallArgs,
+    CallEnd,
     CallStart,
     Event,
     ReasoningDelta,
@@ -30,6 +31,7 @@ from rightseat.types.events import (
     TextStart,
     Usage,
 )
+from rightseat.types.messages import ToolCall
 from rightseat.types.output import RunOutput
 from rightseat.types.streams import closing
 
@@ -46,7 +48,9 @@ class ChatChunkWriter:
         self.index = index
         self.has_text = False
         self.in_refusal = False
-        self.call_indexes: dict[str, int] = {}
+        self.output = RunOutput()
+        """The client's calls so far."""
+        self.sent_calls = 0
         self.text_prefix = b'data: %b,"choices":[{"index":%d,"delta":{"content":' % (head, index)
         self.text_suffix = b'},"logprobs":null,"finish_reason":null}]}\n\n'
 
@@ -85,16 +89,22 @@ class ChatChunkWriter:
         match event:
             case ReasoningDelta(text=text):
                 return self.encode_delta({"reasoning_content": text})
-            case CallStart(id, name, client=True):
-                self.call_indexes[id] = len(self.call_indexes)
-                function = {"name": name, "arguments": ""}
-                call = {"index": self.call_indexes[id], "id": id, "type": "function", "function": function}
-                return self.encode_delta({"tool_calls": [call]})
-            case CallArgs(id, json) if id in self.call_indexes:
-                call = {"index": self.call_indexes[id], "function": {"arguments": json}}
-                return self.encode_delta({"tool_calls": [call]})
+            case CallStart(client=True) | CallArgs():
+                self.output.add_event(event)
+                return b""
+            case CallEnd(id) if id in self.output.calls:
+                return self.encode_call(self.output.calls[id].call)
             case _:
                 return b""
+
+    def encode_call(self, call: ToolCall) -> bytes:
+        """Encode a complete call. Its arguments are not sent before: some clients (LangChain, LlamaIndex) close the
+        JSON of a call that the token limit cut, and run it."""
+        index, self.sent_calls = self.sent_calls, self.sent_calls + 1
+        function = {"name": call.name, "arguments": ""}
+        start = {"index": index, "id": call.id, "type": "function", "function": function}
+        arguments = {"index": index, "function": {"arguments": call.arguments}}
+        return self.encode_delta({"tool_calls": [start]}) + self.encode_delta({"tool_calls": [arguments]})
 
 
 class CompletionChunkWriter(ChatChunkWriter):
