@@ -75,10 +75,8 @@ TEXT_CASES = (
     "threaded",
 )
 CALL_CASES = ("client_tool", "client_tool_twice", "mixed", "two_client_calls", "half_of_two", "both")
-OTHER_CASES = ("refusal", "reasoning", "length", "cut_held", "cut_shown", "roles", "settings", "retried") + (
-    "second_held",
-    "second_shown",
-)
+CUT_CASES = ("length", "cut_held", "cut_shown", "second_held", "second_shown")
+OTHER_CASES = ("refusal", "reasoning", *CUT_CASES, "roles", "settings", "retried")
 CUT_RUNNER_CASES = ("runner_cut_held", "runner_cut_shown", "runner_second_held", "runner_second_shown")
 RUNNER_CASES = ("runner", "runner_two", *CUT_RUNNER_CASES)
 MODES = ("stream", "whole")
