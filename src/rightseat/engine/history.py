@@ -21,7 +21,7 @@ from rightseat.types.messages import (
     ToolCall,
     text_message,
 )
-from rightseat.types.model import Capabilities, Prompt, ToolChoice, ToolSpec, has_images
+from rightseat.types.model import Capabilities, Prompt, ToolChoice, ToolSpec, has_audio, has_images
 from rightseat.types.stores import parse_resume_token
 from rightseat.types.text import estimate_tokens
 from rightseat.types.tools import UNANSWERED, error_result
@@ -173,6 +173,12 @@ def fit_to_capabilities(prompt: Prompt, capabilities: Capabilities, vision_model
         others = ", ".join(vision_models)
         hint = f"Ask one that does: {others}." if others else "Leave it out, or ask a model that does."
         raise CallerError(f"This model does not accept images. {hint}", param="messages")
+    if not capabilities.audio and has_audio(prompt):
+        hint = "Send its text, or ask a model that hears (set `audio` of a model that does)."
+        raise CallerError(f"This model does not accept audio. {hint}", param="messages")
+    if prompt.tool_choice.allowed and not capabilities.allowed_tools:
+        choice = replace(prompt.tool_choice, allowed=())
+        prompt = replace(prompt, tools=prompt.callable_tools, tool_choice=choice)
     if capabilities.tools:
         if capabilities.parallel or not prompt.tools or prompt.settings.parallel_calls is False:
             return prompt

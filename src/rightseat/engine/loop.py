@@ -362,7 +362,8 @@ class Engine:
             *state.turn_messages,
         ]
         # tool_choice applies to the first answer only: "required" in every round would never end.
-        choice = turn.tool_choice if state.rounds == state.rounds_before else ToolChoice()
+        is_first_answer = state.rounds == state.rounds_before
+        choice = turn.tool_choice if is_first_answer else ToolChoice(allowed=turn.tool_choice.allowed)
         specs = () if choice.mode == "none" else tuple(tool.spec for tool in select_offered_tools(state, choice))
         if self.assistant.toolset is not None:
             messages = name_unreadable_files(messages, text_only=state.bound_model.model.capabilities.text_only)

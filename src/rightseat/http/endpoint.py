@@ -126,6 +126,9 @@ class Host(Protocol):
     def fills_empty_question(self, turn: Turn, /) -> bool:
         """Whether a turn without a question is answered: a flow, or a plugin with a predefined question, has one."""
 
+    def get_fingerprint(self, name: str | None, /) -> str:
+        """Return a short hash of a responder's model, instructions and tools; it changes when its answers may."""
+
     def list_models(self, name: str | None, /) -> tuple[str, ...]: ...  # those that a client may choose
     def is_plain_model(self, name: str | None, /) -> bool: ...  # a bare model: no instructions, no tools
     def supports_completion(self, name: str | None, /) -> bool: ...  # of raw text: a turn may be `raw`

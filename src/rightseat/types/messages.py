@@ -62,6 +62,8 @@ class Message(Struct, frozen=True):
     name: str | None = None
     id: str | None = None
     opaque: tuple[ProviderData, ...] = ()
+    reasoning: str = ""
+    """Thoughts of an assistant message; only models that demand them get them back."""
 
     @property
     def text(self) -> str:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.events import Usage
-from rightseat.types.messages import ImageMessagePart, Message
+from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message
 
 
 class ToolSpec(Struct, frozen=True):
@@ -28,6 +28,8 @@ class ToolSpec(Struct, frozen=True):
 class ToolChoice(Struct, frozen=True):
     mode: Literal["auto", "none", "required", "named"] = "auto"
     name: str | None = None
+    allowed: tuple[str, ...] = ()
+    """Names of the tools that may be called, where it is not all."""
 
 
 class SamplingSettings(Struct, frozen=True, kw_only=True):
@@ -70,11 +72,12 @@ class Prompt(Struct, frozen=True, kw_only=True):
 
     @property
     def callable_tools(self) -> tuple[ToolSpec, ...]:
-        """Tools that `tool_choice` allows: none, the named one, or all."""
+        """Tools that `tool_choice` allows: none, the named one, the allowed ones, or all."""
         choice = self.tool_choice
         if choice.mode == "none":
             return ()
-        return tuple(tool for tool in self.tools if choice.mode != "named" or tool.name == choice.name)
+        tools = (tool for tool in self.tools if choice.mode != "named" or tool.name == choice.name)
+        return tuple(tool for tool in tools if not choice.allowed or tool.name in choice.allowed)
 
     @property
     def requires_tool_call(self) -> bool:
@@ -90,6 +93,9 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     schema: bool = True
     """The model itself enforces an output schema."""
     images: bool = False
+    audio: bool = False
+    allowed_tools: bool = False
+    """The model's server takes all tools and the names of those that may be called."""
     reasoning: bool = False
     context: int | None = None
     advertises_images: bool | None = None
@@ -285,6 +291,11 @@ class BoundModel(Struct, frozen=True):
     def from_model(cls, model: ModelLike, context: int | None = None) -> BoundModel:
         adapted = adapt_model(model)
         return cls(adapted, context or adapted.capabilities.context)
+
+
+def has_audio(prompt: Prompt) -> bool:
+    parts = (part for message in prompt.messages for part in message.parts if type(part) is FileMessagePart)
+    return any((part.media_type or "").startswith("audio/") for part in parts)
 
 
 def has_images(prompt: Prompt) -> bool:

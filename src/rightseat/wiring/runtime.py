@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
+import msgspec
 from msgspec import structs
 
+from rightseat import __version__
 from rightseat.engine.loop import Assistant, Engine
 from rightseat.engine.toolsets import DIRECT_CALLS, DirectToolCall
 from rightseat.errors import Misused, NotConfigured, NotFound, UpstreamError
@@ -346,6 +349,15 @@ class Runtime:
             return False
         return not assistant.system and not assistant.tools
 
+    def get_fingerprint(self, name: str | None) -> str:
+        assistant = self.get_assistant(name)
+        return self._fingerprints[assistant.name] if assistant else hash_values(__version__, name)
+
+    @cached_property
+    def _fingerprints(self) -> dict[str, str]:
+        """Fingerprints by assistant: a hash of the version, the model, the instructions and the tools."""
+        return {name: fingerprint_assistant(assistant) for name, assistant in self.assistants.items()}
+
     def supports_completion(self, name: str | None) -> bool:
         model = find_protocol(self.get_model(name), CompletesText)
         return model is not None and model.completes
@@ -488,3 +500,13 @@ def instrument_assistants(
         return replace(assistant, model=wrap_named(assistant.model, assistant.name), models=models, tools=tools)
 
     return [instrument(assistant) for assistant in assistants]
+
+
+def fingerprint_assistant(assistant: Assistant) -> str:
+    info, weights = assistant.model.info, assistant.model.weights
+    model = (info.provider, info.model, weights.name if weights else "")
+    return hash_values(__version__, assistant.name, *model, assistant.system, [tool.spec for tool in assistant.tools])
+
+
+def hash_values(*values: object) -> str:
+    return f"fp_{hashlib.sha256(msgspec.json.encode(values)).hexdigest()[:10]}"

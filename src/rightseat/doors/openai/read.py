@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import count
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from rightseat.doors.openai import wire
+from rightseat.doors.openai.messages import parse_messages
+from rightseat.doors.openai.tools import CallShape, parse_tool_choice, parse_tools
 from rightseat.errors import CallerError
-from rightseat.http.endpoint import Host, Request, decode_body, make_tool_spec, parse_id_header, parse_plugins_header
-from rightseat.types.messages import (
-    FileMessagePart,
-    ImageMessagePart,
-    Message,
-    MessagePart,
-    Role,
-    TextMessagePart,
-    ToolCall,
-    text_message,
-)
-from rightseat.types.model import RawPrompt, SamplingSettings, ToolChoice, ToolSpec
+from rightseat.http.endpoint import Host, Request, decode_body, parse_id_header, parse_plugins_header
+from rightseat.types.messages import text_message
+from rightseat.types.model import RawPrompt, SamplingSettings
 from rightseat.types.schema import get_validator
 from rightseat.types.turn import Turn, TurnClient
 
@@ -40,22 +32,20 @@ class OpenAIRequest(Struct, frozen=True):
     stream: bool
     include_usage: bool
     legacy: bool = False
+    call_shape: CallShape = CallShape()
+    fingerprint: str = ""
 
 
 def read_chat(request: Request, host: Host) -> OpenAIRequest:
     body = decode_body(request.body, wire.ChatRequest)
-    if body.functions:
-        raise CallerError(
-            "functions: the function API of 2023 is not supported. Send `tools` instead.", param="functions"
-        )
-    tools = tuple(map(parse_tool, body.tools or (), count()))
+    tools, call_shape = parse_tools(body), CallShape.from_request(body)
     schema, response_format = parse_response_format(body)
     turn = Turn(
-        messages=tuple(map(parse_message, body.messages, count())),
+        messages=parse_messages(body.messages),
         assistant=host.resolve_responder(body.model),
         model=host.resolve_model(body.model),
         tools=tools,
-        tool_choice=parse_tool_choice(body.tool_choice, tools),
+        tool_choice=parse_tool_choice(body, tools),
         plugins=tuple(body.plugins or ()) or parse_plugins_header(request),
         output_schema=schema,
         settings=replace(parse_settings(body), extra=collect_extra(body) | response_format),
@@ -65,6 +55,7 @@ def read_chat(request: Request, host: Host) -> OpenAIRequest:
             shows_interrupts=False,
             shows_artifacts=False,
             shows_suggestions=False,
+            returns_call_ids=not call_shape.legacy,
             base_url=request.base,
             session=body.session_id or body.prompt_cache_key or None,
             parent=body.parent_session_id,
@@ -74,14 +65,20 @@ def read_chat(request: Request, host: Host) -> OpenAIRequest:
     )
     if not turn.messages and not host.fills_empty_question(turn):
         raise CallerError(NO_MESSAGES, param="messages")
-    turns = repeat_turn(turn, body.n or 1, host)
-    return OpenAIRequest(turns, body.model or "default", bool(body.stream), wants_usage(body))
+    check_required_call(turn, host)
+    return OpenAIRequest(
+        repeat_turn(turn, body.n or 1, host),
+        body.model or "default",
+        bool(body.stream),
+        wants_usage(body),
+        call_shape=call_shape,
+        fingerprint=host.get_fingerprint(turn.assistant),
+    )
 
 
-def parse_tool(tool: wire.ToolDefinition, number: int) -> ToolSpec:
-    function = tool.function
-    spec = make_tool_spec(function.name, function.description, function.parameters, f"tools[{number}].function")
-    return replace(spec, strict=bool(function.strict))
+def check_required_call(turn: Turn, host: Host) -> None:
+    if turn.tool_choice.mode == "required" and not turn.tools and host.is_plain_model(turn.assistant):
+        raise CallerError("tool_choice: a call is required, but there are no tools. Send `tools`.", param="tool_choice")
 
 
 def repeat_turn(turn: Turn, choices: int, host: Host) -> tuple[Turn, ...]:
@@ -120,7 +117,14 @@ def read_completion(request: Request, host: Host) -> OpenAIRequest:
         )
         for number, prompt in enumerate(split_prompts(body.prompt))
     )
-    return OpenAIRequest(turns, body.model or "default", bool(body.stream), wants_usage(body), legacy=True)
+    return OpenAIRequest(
+        turns,
+        body.model or "default",
+        bool(body.stream),
+        wants_usage(body),
+        legacy=True,
+        fingerprint=host.get_fingerprint(name),
+    )
 
 
 def split_prompts(prompt: str | list[str | int | list[int]]) -> list[str | list[int]]:
@@ -140,6 +144,11 @@ def validate_completion(body: wire.CompletionRequest, supports_raw: bool) -> Non
     """Refuse options that need a model with raw completion (`supports_raw`)."""
     if body.echo and body.logprobs is not None:
         raise CallerError("echo: cannot be combined with logprobs. Leave one out.", param="echo")
+    if body.suffix:
+        raise CallerError(
+            "suffix: this model cannot fill in text before a suffix. Leave it out and put all text into `prompt`.",
+            param="suffix",
+        )
     if supports_raw:
         return
     if body.echo:
@@ -183,57 +192,6 @@ def parse_response_format(body: wire.ChatRequest) -> tuple[dict[str, Any] | None
             return None, {}
 
 
-def parse_message(chat_message: wire.ChatMessage, number: int) -> Message:
-    role: Role = "tool" if chat_message.role == "function" else chat_message.role
-    calls = [(call.id, call.function) for call in chat_message.tool_calls or ()]
-    call_id = chat_message.tool_call_id
-    # The 2023 API has one call per message and no ids: the function's name is used as id.
-    if chat_message.function_call is not None:
-        calls = [(chat_message.function_call.name, chat_message.function_call)]
-    if chat_message.role == "function":
-        call_id = chat_message.name
-    if role == "tool" and not call_id:
-        raise CallerError("A tool message needs the tool_call_id it answers.", param=f"messages[{number}]")
-    return Message(
-        role,
-        parse_content(chat_message.content),
-        tuple(ToolCall(id, function.name, function.arguments) for id, function in calls),
-        call_id=call_id,
-        name=chat_message.name if role != "tool" else None,
-    )
-
-
-def parse_content(content: str | list[wire.ContentPart] | None) -> tuple[MessagePart, ...]:
-    if content is None or content == "":
-        return ()
-    return (TextMessagePart(content),) if isinstance(content, str) else tuple(map(parse_part, content))
-
-
-def parse_part(content: wire.ContentPart) -> MessagePart:
-    match content:
-        case wire.TextPart(text) | wire.RefusalPart(text):
-            return TextMessagePart(text)
-        case wire.ImagePart(image):
-            return ImageMessagePart(image.url, image.detail)
-        case wire.FilePart(file):
-            return FileMessagePart(name=file.filename, data=file.file_data, file_id=file.file_id)
-
-
-def parse_tool_choice(
-    tool_choice: Literal["auto", "none", "required"] | wire.NamedToolChoice | None, tools: tuple[ToolSpec, ...]
-) -> ToolChoice:
-    match tool_choice:
-        case wire.NamedToolChoice():
-            if tool_choice.function.name not in {tool.name for tool in tools}:
-                problem = f"tool_choice names {tool_choice.function.name[:64]!r}, which is not among the tools."
-                raise CallerError(problem, param="tool_choice")
-            return ToolChoice("named", tool_choice.function.name)
-        case "none" | "required":
-            return ToolChoice(tool_choice)
-        case _:
-            return ToolChoice()
-
-
 def parse_settings(body: wire.ChatRequest | wire.CompletionRequest) -> SamplingSettings:
     chat = body if isinstance(body, wire.ChatRequest) else None
     return SamplingSettings(
@@ -242,7 +200,8 @@ def parse_settings(body: wire.ChatRequest | wire.CompletionRequest) -> SamplingS
         max_tokens=(chat and chat.max_completion_tokens) or body.max_tokens,
         stop=(body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ()),
         seed=body.seed,
-        parallel_calls=chat.parallel_tool_calls if chat else None,
+        # The function API of 2023 has room for one call.
+        parallel_calls=False if chat and chat.functions else chat.parallel_tool_calls if chat else None,
     )
 
 

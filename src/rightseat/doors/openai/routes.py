@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -157,17 +158,23 @@ def create_transcription(request: Request, host: Host) -> Reply:
     raise NotConfigured("Speech is not configured on this server: no model here transcribes audio.")
 
 
+V1_ROUTES = (
+    Route("POST", CHAT_PATH, create_chat_completion, body_type=ChatRequest, summary="Chat, streamed or whole"),
+    Route("POST", "/v1/completions", create_completion, body_type=CompletionRequest, summary="Complete a text"),
+    Route("POST", "/v1/embeddings", create_embeddings, body_type=EmbeddingRequest, summary="Embed texts"),
+    Route("GET", "/v1/models", list_models, summary="Models and assistants"),
+    Route("GET", "/v1/models/{model:path}", get_model, summary="One of them"),
+)
+
 door = Door(
     name="openai",
     routes=(
-        Route("POST", CHAT_PATH, create_chat_completion, body_type=ChatRequest, summary="Chat, streamed or whole"),
-        Route("POST", "/v1/completions", create_completion, body_type=CompletionRequest, summary="Complete a text"),
-        Route("POST", "/v1/embeddings", create_embeddings, body_type=EmbeddingRequest, summary="Embed texts"),
+        *V1_ROUTES,
+        # For clients whose base URL has no version.
+        *(replace(route, path=route.path.removeprefix("/v1")) for route in V1_ROUTES),
         Route("POST", "/tokenize", tokenize, body_type=TokenizeRequest, summary="A local model's tokens"),
         Route("POST", "/detokenize", detokenize, body_type=DetokenizeRequest, summary="The text of tokens"),
         Route("POST", "/v1/audio/transcriptions", create_transcription, summary="Not configured"),
-        Route("GET", "/v1/models", list_models, summary="Models and assistants"),
-        Route("GET", "/v1/models/{model:path}", get_model, summary="One of them"),
     ),
     format_error=refuse,
     hint=lambda base: f"export OPENAI_BASE_URL={base}/v1",

@@ -15,6 +15,16 @@ class TextPart(Struct, tag="text"):
     text: str
 
 
+class InputTextPart(Struct, tag="input_text"):
+    """Text as the responses API names it; some clients send it here too."""
+
+    text: str
+
+
+class OutputTextPart(Struct, tag="output_text"):
+    text: str
+
+
 class RefusalPart(Struct, tag="refusal"):
     refusal: str
 
@@ -25,7 +35,7 @@ class ImageUrl(Struct):
 
 
 class ImagePart(Struct, tag="image_url"):
-    image_url: ImageUrl
+    image_url: ImageUrl | str
 
 
 class FileRef(Struct):
@@ -38,47 +48,137 @@ class FilePart(Struct, tag="file"):
     file: FileRef
 
 
-ContentPart = TextPart | RefusalPart | ImagePart | FilePart
+class AudioData(Struct):
+    data: str
+    format: str = "wav"
+
+
+class AudioPart(Struct, tag="input_audio"):
+    input_audio: AudioData
+
+
+class ThinkingPart(Struct, tag="thinking"):
+    """A thought in Anthropic's shape."""
+
+    thinking: str = ""
+
+
+class RedactedThinkingPart(Struct, tag="redacted_thinking"):
+    pass
+
+
+class ReasoningPart(Struct, tag="reasoning"):
+    text: str | None = None
+    reasoning: str | None = None
+
+
+ThoughtPart = ThinkingPart | RedactedThinkingPart | ReasoningPart
+ContentPart = TextPart | InputTextPart | OutputTextPart | RefusalPart | ImagePart | FilePart | AudioPart | ThoughtPart
 
 
 class ChatFunctionCall(Struct):
     name: str
-    arguments: str = ""
+    arguments: str | dict[str, Any] | None = None
+
+
+class ChatCustomCall(Struct):
+    name: str
+    input: str = ""
 
 
 class ChatToolCall(Struct):
-    id: str
-    function: ChatFunctionCall
+    """A call: of a function, or of a custom tool."""
+
+    id: str | None = None
+    function: ChatFunctionCall | None = None
+    custom: ChatCustomCall | None = None
 
 
 class ChatMessage(Struct):
     role: Role
-    content: str | list[ContentPart] | None = None
+    content: str | list[str | ContentPart] | None = None
     name: str | None = None
     tool_calls: list[ChatToolCall] | None = None
     tool_call_id: str | None = None
     function_call: ChatFunctionCall | None = None
+    # The thoughts of an assistant message: a text, at some servers an object that only they read.
+    reasoning_content: Any = None
+    reasoning: Any = None
+    thinking: Any = None
+
+
+ToolName = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_.:/-]{1,128}\Z")]
 
 
 class ChatFunction(Struct):
-    name: Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_.:/-]{1,128}\Z")]
+    name: ToolName
     description: str | None = None
     parameters: dict[str, Any] | None = None
     strict: bool | None = None
 
 
-class ToolDefinition(Struct):
-    type: Literal["function"]
+class ToolDefinition(Struct, tag="function"):
     function: ChatFunction
+
+
+class CustomGrammar(Struct):
+    definition: str
+    syntax: Literal["lark", "regex"]
+
+
+class GrammarFormat(Struct, tag="grammar"):
+    grammar: CustomGrammar
+
+
+class TextFormat(Struct, tag="text"):
+    pass
+
+
+class CustomTool(Struct):
+    name: ToolName
+    description: str | None = None
+    format: TextFormat | GrammarFormat | None = None
+
+
+class CustomToolDefinition(Struct, tag="custom"):
+    """A tool that takes one text."""
+
+    custom: CustomTool
 
 
 class FunctionName(Struct):
     name: str
 
 
-class NamedToolChoice(Struct):
-    type: Literal["function"]
+class NamedToolChoice(Struct, tag="function"):
     function: FunctionName
+
+
+class CustomToolChoice(Struct, tag="custom"):
+    custom: FunctionName
+
+
+class AllowedTool(Struct):
+    """A tool's name, by chat completions in `function` or `custom`, by the responses API beside `type`."""
+
+    name: str | None = None
+    function: FunctionName | None = None
+    custom: FunctionName | None = None
+
+
+class AllowedTools(Struct):
+    mode: Literal["auto", "required"]
+    tools: list[AllowedTool]
+
+
+class AllowedToolsChoice(Struct, tag="allowed_tools"):
+    allowed_tools: AllowedTools | None = None
+    # By the responses API the same two fields without a level between.
+    mode: Literal["auto", "required"] = "auto"
+    tools: list[AllowedTool] = []
+
+
+SelectedTools = NamedToolChoice | CustomToolChoice | AllowedToolsChoice
 
 
 class StreamOptions(Struct):
@@ -90,10 +190,6 @@ class JsonSchema(Struct):
     name: str = "answer"
     strict: bool | None = None
     description: str | None = None
-
-
-class TextFormat(Struct, tag="text"):
-    pass
 
 
 class JsonObjectFormat(Struct, tag="json_object"):
@@ -113,8 +209,11 @@ class ChatRequest(Struct, kw_only=True):
     model: str | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    tools: list[ToolDefinition] | None = None
-    tool_choice: Literal["auto", "none", "required"] | NamedToolChoice | None = None
+    tools: list[ToolDefinition | CustomToolDefinition] | None = None
+    tool_choice: Literal["auto", "none", "required"] | SelectedTools | None = None
+    # The function API of 2023.
+    functions: list[ChatFunction] | None = None
+    function_call: Literal["auto", "none"] | FunctionName | None = None
     parallel_tool_calls: bool | None = None
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
@@ -131,7 +230,6 @@ class ChatRequest(Struct, kw_only=True):
     logit_bias: dict[str, int | float] | UnsetType | None = UNSET
     reasoning_effort: str | UnsetType | None = UNSET
     response_format: ResponseFormat | UnsetType | None = UNSET
-    functions: list[Any] | None = None
     user: str | UnsetType | None = UNSET
     prompt_cache_key: ClientKey | UnsetType | None = UNSET
     # Extensions of ours: the conversation's id, and the conversation it was forked from.
@@ -171,7 +269,7 @@ class CompletionRequest(Struct, kw_only=True):
     n: Literal[1] | None = None
     best_of: Literal[1] | None = None
     echo: bool | None = None
-    suffix: Literal[""] | None = None
+    suffix: str | None = None
     logprobs: Annotated[int, Meta(ge=0, le=5)] | None = None
     logit_bias: dict[str, int | float] | UnsetType | None = UNSET
     grammar: Annotated[str, Meta(max_length=1 << 20)] | None = None

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from rightseat.doors.openai.read import OpenAIRequest
+from rightseat.doors.openai.tools import CallShape
 from rightseat.errors import ContentRefused, GuardrailRefused, OutputGuarded, RightseatError
 from rightseat.http.endpoint import SSE_HEADERS, format_retry_after, make_full_response
 from rightseat.http.reply import Reply, ResponseStart
@@ -36,16 +37,16 @@ from rightseat.types.output import RunOutput
 from rightseat.types.streams import closing
 
 encode = msgspec.json.Encoder().encode
-FINISH_REASONS = {"calls": "tool_calls", "interrupt": "stop"}
 PARAGRAPH = "\n\n"
 
 
 class ChatChunkWriter:
     """Encoder of one choice's chunks. `encode_text` is the hot path: it encodes nothing but the text."""
 
-    def __init__(self, head: bytes, index: int) -> None:
+    def __init__(self, head: bytes, index: int, call_shape: CallShape) -> None:
         self.head = head
         self.index = index
+        self.call_shape = call_shape
         self.has_text = False
         self.in_refusal = False
         self.output = RunOutput()
@@ -81,7 +82,7 @@ class ChatChunkWriter:
             case TextDelta(text=text, logprobs=logprobs):
                 return self.encode_with_logprobs(text, logprobs) if logprobs else self.encode_text(text)
             case RunFinished(reason):
-                return self.encode_finish(FINISH_REASONS.get(reason, reason))
+                return self.encode_finish(self.call_shape.name_finish_reason(reason))
             case _:
                 return self.encode_other(event)
 
@@ -101,17 +102,14 @@ class ChatChunkWriter:
         """Encode a complete call. Its arguments are not sent before: some clients (LangChain, LlamaIndex) close the
         JSON of a call that the token limit cut, and run it."""
         index, self.sent_calls = self.sent_calls, self.sent_calls + 1
-        function = {"name": call.name, "arguments": ""}
-        start = {"index": index, "id": call.id, "type": "function", "function": function}
-        arguments = {"index": index, "function": {"arguments": call.arguments}}
-        return self.encode_delta({"tool_calls": [start]}) + self.encode_delta({"tool_calls": [arguments]})
+        return b"".join(map(self.encode_delta, self.call_shape.list_deltas(call, index)))
 
 
 class CompletionChunkWriter(ChatChunkWriter):
     """Encoder of a legacy completion's chunks, which have only text."""
 
-    def __init__(self, head: bytes, index: int) -> None:
-        super().__init__(head, index)
+    def __init__(self, head: bytes, index: int, call_shape: CallShape) -> None:
+        super().__init__(head, index, call_shape)
         self.text_offset = 0
 
     def encode_start(self) -> bytes:
@@ -153,9 +151,11 @@ def encode_chunk(head: bytes, choices: list[dict[str, Any]], **extra: Any) -> by
     return format_event(head + b"," + encode({"choices": choices, **extra})[1:])
 
 
-def format_choice(index: int, output: RunOutput, reason: str, *, legacy: bool) -> dict[str, Any]:
+def format_choice(
+    index: int, output: RunOutput, reason: str, call_shape: CallShape, *, legacy: bool
+) -> dict[str, Any]:
     """Format a choice of a non-streamed response."""
-    finish = FINISH_REASONS.get(reason, reason)
+    finish = call_shape.name_finish_reason(reason)
     logprobs = [entry for text in output.texts.values() for entry in text.logprobs]
     if legacy:
         legacy_logprobs = to_legacy_logprobs(logprobs) if logprobs else None
@@ -167,9 +167,7 @@ def format_choice(index: int, output: RunOutput, reason: str, *, legacy: bool) -
     message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": refusal or None}
     if reasoning := "".join(output.reasoning):
         message["reasoning_content"] = reasoning
-    if calls:
-        functions = [(call.id, {"name": call.name, "arguments": call.arguments}) for call in calls]
-        message["tool_calls"] = [{"id": id, "type": "function", "function": function} for id, function in functions]
+    message |= call_shape.format_calls(calls)
     encoded_logprobs = {"content": logprobs} if logprobs else None
     return {"index": index, "message": message, "logprobs": encoded_logprobs, "finish_reason": finish}
 
@@ -207,13 +205,19 @@ def format_usage(usage: Usage) -> dict[str, Any]:
 def make_response_head(request: OpenAIRequest, *, streamed: bool) -> dict[str, object]:
     kind = "text_completion" if request.legacy else "chat.completion" + (".chunk" if streamed else "")
     id = f"{'cmpl' if request.legacy else 'chatcmpl'}-{request.turns[0].run}"
-    return {"id": id, "object": kind, "created": int(time.time()), "model": request.model}
+    return {
+        "id": id,
+        "object": kind,
+        "created": int(time.time()),
+        "model": request.model,
+        "system_fingerprint": request.fingerprint,
+    }
 
 
 async def stream_completion(events: NumberedEvents, request: OpenAIRequest) -> Reply:
     head = encode(make_response_head(request, streamed=True))[:-1]
     kind = CompletionChunkWriter if request.legacy else ChatChunkWriter
-    choices = [kind(head, index) for index in range(len(request.turns))]
+    choices = [kind(head, index, request.call_shape) for index in range(len(request.turns))]
     started, running, usage = False, len(choices), Usage()
     first_choice = choices[0]
     async with closing(events):
@@ -260,7 +264,9 @@ async def reply_completion(events: NumberedEvents, request: OpenAIRequest) -> Re
                     return
                 event = RunFinished("content_filter")
             if isinstance(event, RunFinished):
-                choices[index] = format_choice(index, outputs[index], event.reason, legacy=request.legacy)
+                choices[index] = format_choice(
+                    index, outputs[index], event.reason, request.call_shape, legacy=request.legacy
+                )
                 usage += event.usage or Usage()
             outputs[index].add_event(event)
     body = make_response_head(request, streamed=False) | {"choices": [choices[index] for index in sorted(choices)]}
