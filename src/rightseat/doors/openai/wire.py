@@ -229,6 +229,13 @@ class ChatRequest(Struct, kw_only=True):
     presence_penalty: float | UnsetType | None = UNSET
     logit_bias: dict[str, int | float] | UnsetType | None = UNSET
     reasoning_effort: str | UnsetType | None = UNSET
+    # How much a model thinks, in the words of llama-server, Qwen, DeepSeek and OpenRouter; models check the values.
+    chat_template_kwargs: Any = UNSET
+    enable_thinking: Any = UNSET
+    thinking: Any = UNSET
+    reasoning: Any = UNSET
+    thinking_budget_tokens: Any = UNSET
+    reasoning_budget_tokens: Any = UNSET
     response_format: ResponseFormat | UnsetType | None = UNSET
     user: str | UnsetType | None = UNSET
     prompt_cache_key: ClientKey | UnsetType | None = UNSET
@@ -246,6 +253,12 @@ PASSTHROUGH_FIELDS = (
     "presence_penalty",
     "logit_bias",
     "reasoning_effort",
+    "chat_template_kwargs",
+    "enable_thinking",
+    "thinking",
+    "reasoning",
+    "thinking_budget_tokens",
+    "reasoning_budget_tokens",
     "user",
     "prompt_cache_key",
 )

@@ -79,7 +79,7 @@ def build_request_body(
         "grammar": plan.grammar,
         "lora": [{"id": 0, "scale": 1.0}] if plan.uses_adapter and has_adapter else None,
     }
-    return request | {name: value for name, value in optional.items() if value}
+    return request | {name: value for name, value in optional.items() if value} | plan.engine_fields
 
 
 def build_raw_request(raw: RawPrompt, settings: SamplingSettings) -> dict[str, Any]:

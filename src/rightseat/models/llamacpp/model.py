@@ -31,6 +31,13 @@ from rightseat.models.llamacpp.template import (
     sources_from_header,
     sources_from_props,
 )
+from rightseat.models.llamacpp.thinking import (
+    ENABLED_VARIABLES,
+    build_budget,
+    close_thought,
+    is_thinking_enabled,
+    template_variables,
+)
 from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.messages import TextMessagePart, text_message
 from rightseat.types.model import UNDECLARED, Model, Prompt, RawPrompt, SamplingSettings
@@ -274,7 +281,7 @@ class LlamaCppModel(Model):
             thought_channel=self._options.reasoning,
         )
         try:
-            plan, rendered = _render_plan(chat_format, context, self._options.thinking)
+            plan, rendered = _render_plan(chat_format, context, self._options)
         except CallerError:
             if source == description.sources.default:
                 raise
@@ -282,7 +289,7 @@ class LlamaCppModel(Model):
             default = await self._load_chat_format(description.sources.default)
             context = replace(context, capabilities=default.template.capabilities, thinking=default.thinking)
             chat_format = replace(default, format=chat_format.format)
-            plan, rendered = _render_plan(chat_format, context, self._options.thinking)
+            plan, rendered = _render_plan(chat_format, context, self._options)
         rendered += plan.answer_prefix
         if self._adds_bos is None:
             self._adds_bos = bool(await client.tokenize("", add=True))
@@ -324,20 +331,28 @@ class LlamaCppModel(Model):
         return chat_format
 
 
-def _render_plan(chat_format: ChatFormat, context: FormatContext, thinks: bool | None) -> tuple[PromptPlan, str]:
+def _render_plan(chat_format: ChatFormat, context: FormatContext, options: PromptOptions) -> tuple[PromptPlan, str]:
     """Return the format's plan and the prompt that the template renders from it."""
     plan = chat_format.format.make_plan(context)
-    # The names in Qwen's and in DeepSeek's templates.
-    switch = {} if thinks is None else {"enable_thinking": thinks, "thinking": thinks}
-    variables = {**switch, **plan.template_variables}
-    rendered = chat_format.template.render(
-        plan.messages, control_tokens=context.control_tokens, tools=plan.tools, **variables
-    )
+    template, settings = chat_format.template, context.prompt.settings
+    variables = {**template_variables(settings, options, template.source), **plan.template_variables}
+
+    def render(**changes: Any) -> str:
+        return template.render(
+            plan.messages, control_tokens=context.control_tokens, tools=plan.tools, variables={**variables, **changes}
+        )
+
+    rendered = render()
     # Some templates open a thought after a user message but not after a tool result.
-    thinking = ThinkingTags.from_template(chat_format.template.source, rendered)
+    thinking = ThinkingTags.from_template(template.source, rendered)
+    disabled = is_thinking_enabled(settings, options) is False and bool(thinking.active_tags)
+    # A thought that the prompt opens nevertheless, or a template without a switch.
+    if disabled and (thinking.opened_by_prompt or rendered == render(**ENABLED_VARIABLES)):
+        rendered += close_thought(thinking)
+        thinking = ThinkingTags.from_template(template.source, rendered)
     if thinking != context.thinking:
         plan = chat_format.format.make_plan(replace(context, thinking=thinking))
-    return plan, rendered
+    return replace(plan, engine_fields=build_budget(settings, thinking, template.source)), rendered
 
 
 class Embedder:

@@ -236,14 +236,15 @@ class ChatTemplate:
         control_tokens: ControlTokens,
         tools: Sequence[dict[str, Any]] = (),
         add_generation_prompt: bool = True,
-        **extra: Any,
+        variables: Mapping[str, Any] = {},
     ) -> str:
-        """Render the prompt, with control tokens in messages and tools marked (see ControlTokens).
+        """Render the prompt, with control tokens in messages, tools and variables marked (see ControlTokens).
 
-        `tools` are in OpenAI's form; `extra` are further template variables.
+        `tools` are in OpenAI's form; `variables` are further ones of the template.
         """
         template_messages = control_tokens.mark(to_template_messages(messages, self.capabilities))
-        values = build_variables(template_messages, self._bos, self._eos, self._clock(), **extra)
+        values = build_variables(template_messages, self._bos, self._eos, self._clock())
+        values |= control_tokens.mark(dict(variables))
         values["tools"] = control_tokens.mark(list(tools)) or None
         values["add_generation_prompt"] = add_generation_prompt
         try:

@@ -75,7 +75,11 @@ def test_a_users_text_is_not_a_template() -> None:
 
 def test_tools_and_names_of_ones_own() -> None:
     found = make_template("{{ tools[0].function.name }}{{ mood }}{{ add_generation_prompt }}").render(
-        [text_message("user", "hi")], control_tokens=NOTHING, tools=[TOOL], add_generation_prompt=False, mood="calm"
+        [text_message("user", "hi")],
+        control_tokens=NOTHING,
+        tools=[TOOL],
+        add_generation_prompt=False,
+        variables={"mood": "calm"},
     )
     assert found == "addcalmFalse"
 

@@ -73,6 +73,8 @@ class PromptPlan(Struct, frozen=True, kw_only=True):
     filters_stop_words: bool = False
     """The caller's stop words apply to parsed text only, so they are not sent to the engine."""
     enforced_tools: frozenset[str] = frozenset()
+    engine_fields: dict[str, Any] = {}
+    """Further fields of the request to the engine."""
     parse: Parser
 
     def make_reader(self) -> ModelTextReader:

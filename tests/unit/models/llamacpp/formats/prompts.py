@@ -60,7 +60,7 @@ def plan_prompt(
     )
     plan = format.make_plan(context)
     rendered = template.render(
-        plan.messages, control_tokens=ControlTokens(()), tools=plan.tools, **plan.template_variables
+        plan.messages, control_tokens=ControlTokens(()), tools=plan.tools, variables=plan.template_variables
     )
     return plan, rendered + plan.answer_prefix
 
