@@ -54,6 +54,27 @@ class ProviderData(Struct, frozen=True):
     blob: Any
 
 
+REASONING_PROVIDER = "reasoning"
+"""Provider of opaque parts that hold thoughts as text, `{"text": …}`. Vendors that demand thoughts back get the text;
+what else is in the blob goes only to its `origin`."""
+
+
+def make_client_reasoning(text: str) -> tuple[ProviderData, ...]:
+    """Return thoughts that a client posts with an assistant message, as opaque parts of the message."""
+    return (ProviderData(REASONING_PROVIDER, {"text": text}),) if text else ()
+
+
+def is_client_reasoning(part: ProviderData) -> bool:
+    return part.provider == REASONING_PROVIDER and isinstance(part.blob, dict) and "origin" not in part.blob
+
+
+def merge_client_reasoning(part: ProviderData, given: tuple[ProviderData, ...]) -> ProviderData:
+    """Return a part with the text of a client's thoughts, where both hold text."""
+    if part.provider != REASONING_PROVIDER or not given:
+        return part
+    return ProviderData(part.provider, {**part.blob, "text": given[-1].blob["text"]})
+
+
 class Message(Struct, frozen=True):
     role: Role
     parts: tuple[MessagePart, ...] = ()
@@ -62,8 +83,6 @@ class Message(Struct, frozen=True):
     name: str | None = None
     id: str | None = None
     opaque: tuple[ProviderData, ...] = ()
-    reasoning: str = ""
-    """Thoughts of an assistant message; only models that demand them get them back."""
 
     @property
     def text(self) -> str:

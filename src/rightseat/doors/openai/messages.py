@@ -18,6 +18,7 @@ from rightseat.types.messages import (
     Role,
     TextMessagePart,
     ToolCall,
+    make_client_reasoning,
 )
 
 
@@ -37,7 +38,7 @@ def parse_messages(chat_messages: Sequence[wire.ChatMessage]) -> tuple[Message, 
             calls,
             call_id=call_id,
             name=chat_message.name if role != "tool" else None,
-            reasoning=find_reasoning(chat_message) if role == "assistant" else "",
+            opaque=make_client_reasoning(find_reasoning(chat_message)) if role == "assistant" else (),
         )
         messages.append(message)
     return tuple(messages)

@@ -99,6 +99,8 @@ class ToolCallAssembler:
         self._enforced = enforced
         self._trusts_ids = trusts_ids
         self._open: list[_OpenCall] = []
+        self.last_number = 0
+        """Number of the call that the last piece belongs to."""
         self._by_index: dict[Hashable, _OpenCall] = {}
         self._by_id: dict[str, _OpenCall] = {}
 
@@ -116,6 +118,7 @@ class ToolCallAssembler:
         call = self._find_call(index, id, name or None)
         if call is None:
             return []
+        self.last_number = call.number
         call.id = call.id or id
         if arguments:
             call.arguments.append(arguments)

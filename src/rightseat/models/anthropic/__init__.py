@@ -2,8 +2,8 @@
 
 client.py sends requests. request.py builds the body from a Prompt;
 conversation.py builds its messages; claude_models.py knows what each Claude model and the API accept.
-stream_parser.py decodes stream events into ModelChunks. thinking_cache.py restores signed thinking blocks of
-earlier turns. errors.py maps errors. options.py parses `anthropic:NAME`.
+stream_parser.py decodes stream events into ModelChunks. errors.py maps errors. options.py parses
+`anthropic:NAME`.
 """
 
 from rightseat.models.anthropic.client import AnthropicModel

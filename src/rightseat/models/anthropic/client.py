@@ -9,10 +9,10 @@ from rightseat.http.client import parse_base_url
 from rightseat.http.sse import SseParser
 from rightseat.models._vendor.client import VendorModel, VendorRequest
 from rightseat.models._vendor.exchange import PayloadSource, StreamExchange, Timeouts
+from rightseat.models._vendor.thinking_cache import ThinkingCache
 from rightseat.models.anthropic.errors import ERRORS
 from rightseat.models.anthropic.request import AnthropicRequestOptions, build_request
 from rightseat.models.anthropic.stream_parser import MessageStreamParser
-from rightseat.models.anthropic.thinking_cache import ThinkingCache
 from rightseat.models.catalog import lookup_capabilities
 from rightseat.types.model import Capabilities, Prompt
 

@@ -3,8 +3,8 @@
 client.py sends requests. request.py builds the body for chat completions and responses.
 exchange.py reads one response: timeouts, SSE payloads, the fast path for text deltas. chat_parser.py and
 responses_parser.py turn payloads into ModelChunks. vendors.py knows the differences between OpenAI, Azure and
-compatible servers. emulated.py emulates tool calls where the server has none. errors.py maps errors.
-options.py parses `openai:NAME`.
+compatible servers, reasoning.py which thoughts a vendor wants back. emulated.py emulates tool calls where the server
+has none. errors.py maps errors. options.py parses `openai:NAME`.
 """
 
 from rightseat.models.openai.client import OpenAIModel

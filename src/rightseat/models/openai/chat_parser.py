@@ -10,6 +10,8 @@ from msgspec.json import Decoder
 from rightseat.models._vendor.errors import find_error
 from rightseat.models._vendor.parser import FinishReason, StreamParser, ToolCallAssembler
 from rightseat.models.openai.errors import ERRORS
+from rightseat.models.openai.reasoning import InlineThoughts, ReasoningRecorder, ReasoningRules
+from rightseat.tools.text_calls.thinking import ThoughtSplitter
 from rightseat.types.chunks import ModelChunk, ReasoningChunk, RefusalChunk, TextChunk
 from rightseat.types.events import Usage
 
@@ -24,12 +26,14 @@ class UpstreamToolCallDelta(Struct, gc=False):
     index: int | None = None
     id: str | None = None
     function: UpstreamFunctionDelta | None = None
+    extra_content: Any = None
 
 
 class UpstreamChatDelta(Struct, gc=False):
     content: str | list[Any] | None = None
     reasoning_content: Any = None
     reasoning: Any = None
+    reasoning_details: Any = None
     refusal: str | None = None
     tool_calls: list[UpstreamToolCallDelta] | None = None
     function_call: UpstreamFunctionDelta | None = None
@@ -56,6 +60,7 @@ class UpstreamChatChunk(Struct, gc=False):
     error: Any = None
 
 
+NOTHING_RETURNED = ReasoningRules()
 _CHUNK_DECODER = Decoder(UpstreamChatChunk)
 _STRING_DECODER = Decoder(str)
 
@@ -84,13 +89,26 @@ _ABORT_REASONS = {"error", "abort", "cancelled", "insufficient_system_resource"}
 
 
 class ChatStreamParser(StreamParser):
-    """Parses one answer. `enforced`: tools whose arguments the server guarantees to fit their schema."""
+    """Parses one answer. `enforced`: tools whose arguments the server guarantees to fit their schema.
+    `reasoning_rules`: which of its thoughts the server wants back later. `thought_splitter` takes all chunks, also
+    those that were read without the parser."""
 
     errors = ERRORS
     event_name = "a chat completion"
 
-    def __init__(self, enforced: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        enforced: frozenset[str] = frozenset(),
+        reasoning_rules: ReasoningRules = NOTHING_RETURNED,
+        inline_thoughts: InlineThoughts = "off",
+    ) -> None:
         super().__init__()
+        self._recorder = recorder = ReasoningRecorder(reasoning_rules)
+        self.thought_splitter: ThoughtSplitter | None = None
+        if inline_thoughts != "off":
+            self.thought_splitter = ThoughtSplitter(
+                lambda text: recorder.add_text("reasoning_content", text), opened=inline_thoughts == "opened"
+            )
         self._calls = ToolCallAssembler(enforced)
         self._finish: str | None = None
         self.last_was_text = False
@@ -124,7 +142,7 @@ class ChatStreamParser(StreamParser):
                 raise ERRORS.invalid_response("a call without a name")
             # OpenAI ends a forced call with "stop", so the calls received decide.
             reason = "calls" if self._calls else "stop"
-        return self._end_answer(reason)
+        return [*self._recorder.make_chunks(bool(self._calls)), *self._end_answer(reason)]
 
     def _handle_rare_chunk(self, chunk: UpstreamChatChunk, payload: bytes) -> list[ModelChunk]:
         if chunk.error:
@@ -147,9 +165,8 @@ class ChatStreamParser(StreamParser):
         if delta is None:
             return []
         out: list[ModelChunk] = []
-        thought = delta.reasoning_content or delta.reasoning
-        if thought and isinstance(thought, str):
-            out.append(ReasoningChunk(thought))
+        if delta.reasoning_content or delta.reasoning or delta.reasoning_details:
+            out += self._parse_reasoning(delta)
         content = delta.content
         if content is not None:
             text = content if isinstance(content, str) else _join_parts(content)
@@ -162,6 +179,15 @@ class ChatStreamParser(StreamParser):
             out.extend(self._parse_calls(delta))
         return out
 
+    def _parse_reasoning(self, delta: UpstreamChatDelta) -> list[ModelChunk]:
+        details = delta.reasoning_details if isinstance(delta.reasoning_details, list) else []
+        self._recorder.add_details(details)
+        for field, thought in (("reasoning_content", delta.reasoning_content), ("reasoning", delta.reasoning)):
+            if thought and isinstance(thought, str):
+                self._recorder.add_text(field, thought)
+                return [ReasoningChunk(thought)]
+        return _read_details(details)
+
     def _parse_calls(self, delta: UpstreamChatDelta) -> list[ModelChunk]:
         pieces = delta.tool_calls or []
         if delta.function_call is not None:
@@ -170,7 +196,15 @@ class ChatStreamParser(StreamParser):
         for piece in pieces:
             function = piece.function or UpstreamFunctionDelta()
             out += self._calls.feed(piece.index, piece.id, function.name, _decode_arguments(function))
+            if piece.extra_content is not None:
+                self._recorder.add_signature(self._calls.last_number, piece.extra_content)
         return out
+
+
+def _read_details(entries: list[Any]) -> list[ModelChunk]:
+    """Return the readable text of `reasoning_details`, for servers that send no other thoughts."""
+    texts = [entry.get("text") or entry.get("summary") for entry in entries if isinstance(entry, dict)]
+    return [ReasoningChunk(text) for text in texts if isinstance(text, str)]
 
 
 def _is_plain_text(choice: UpstreamChatChoice, out: list[ModelChunk]) -> bool:

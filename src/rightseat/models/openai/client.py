@@ -11,10 +11,12 @@ from msgspec.structs import replace
 from rightseat.http.client import IncompleteResponse, check_headers, parse_base_url, parse_host
 from rightseat.models._vendor.client import VendorModel, VendorRequest
 from rightseat.models._vendor.exchange import Timeouts
+from rightseat.models._vendor.thinking_cache import ThinkingCache
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.models.openai.chat_parser import ChatStreamParser
 from rightseat.models.openai.errors import OpenAIErrors
 from rightseat.models.openai.exchange import OpenAIExchange
+from rightseat.models.openai.reasoning import split_blob
 from rightseat.models.openai.request import build_chat_body, build_responses_body
 from rightseat.models.openai.responses_parser import ResponsesStreamParser
 from rightseat.models.openai.vendors import OpenAIVendor, fetch_token
@@ -80,6 +82,8 @@ class OpenAIModel(VendorModel):
         self._embeddings_url = base.joinpath("embeddings").with_query(base.query)
         self._token_provider = vendor.token_provider
         self._static_secrets = self._secrets
+        self._thinking_cache = ThinkingCache(split_blob=split_blob)
+        self._inline_thoughts = vendor.inline_thoughts
 
     def _build_request(self, prompt: Prompt) -> VendorRequest:
         dialect = self._dialect
@@ -87,7 +91,11 @@ class OpenAIModel(VendorModel):
         if self._uses_responses:
             body = build_responses_body(self._upstream_name, prompt, dialect)
             return VendorRequest(body, lambda: ResponsesStreamParser(enforced))
-        return VendorRequest(build_chat_body(self._upstream_name, prompt, dialect), lambda: ChatStreamParser(enforced))
+        rules = dialect.reasoning_rules
+        if rules.active:
+            prompt = self._thinking_cache.restore(prompt)
+        body = build_chat_body(self._upstream_name, prompt, dialect)
+        return VendorRequest(body, lambda: ChatStreamParser(enforced, rules, self._inline_thoughts))
 
     async def _fetch_headers(self) -> Mapping[str, str]:
         if self._token_provider is None:

@@ -115,6 +115,16 @@ class OpenAIExchange(StreamExchange[ChatStreamParser | ResponsesStreamParser]):
 
     def read(self) -> list[ModelChunk]:
         """Return the chunks of the data that has arrived, perhaps none."""
+        splitter = self._parser.thought_splitter
+        return self._read_chunks() if splitter is None or splitter.done else splitter.feed(self._read_chunks())
+
+    def finish(self) -> list[ModelChunk]:
+        self.raise_error()
+        splitter = self._parser.thought_splitter
+        held = [] if splitter is None or splitter.done else splitter.close()
+        return held + self._parser.finish()
+
+    def _read_chunks(self) -> list[ModelChunk]:
         response = self.response
         data = response.take_body()
         self._size += len(data)

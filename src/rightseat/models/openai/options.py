@@ -8,11 +8,13 @@ from typing import Any, Literal
 
 from rightseat.config.options import TIMEOUTS, parse_options
 from rightseat.errors import ConfigError
+from rightseat.http.client import parse_host
 from rightseat.models._vendor.options import VendorOptions, read_environment
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.models.openai import vendors
 from rightseat.models.openai.client import OPENAI_URL, OpenAIModel, is_openai
 from rightseat.models.openai.emulated import EmulatedToolsModel, ToolEmulation
+from rightseat.models.openai.reasoning import InlineThoughts, ReasoningRules, ReasoningVendor, find_rules
 from rightseat.models.openai.vendors import OpenAIVendor, ReasoningSummary, VendorKind
 
 # Options passed to the model unchanged.
@@ -50,6 +52,15 @@ class OpenAIOptions(VendorOptions, frozen=True, kw_only=True):
     by instructions; false means not at all. Without it, what the model's family supports."""
     reasoning: bool | None = None
     """Whether the model reasons before it answers. Without it, as the model's family does."""
+    reasoning_vendor: ReasoningVendor | None = None
+    """The vendor whose rules about thoughts the server follows, for a server in front of the vendor's. Without it, by
+    base_url, else by the model's name."""
+    returns_reasoning: bool | None = None
+    """Whether the server wants `reasoning_content` of earlier answers back in a loop of tool calls. Without it, true
+    for the vendors that demand it."""
+    inline_thoughts: InlineThoughts = "auto"
+    """Thoughts that a compatible server leaves in the text: `auto` splits off a text that starts with `<think>` or a
+    tag like it, `opened` one that starts inside a thought and has only `</think>`, `off` leaves the text as it is."""
     reasoning_summary: ReasoningSummary | None = None
     """How detailed the summary of the reasoning is, with `responses`. Without it, there is no summary."""
 
@@ -100,6 +111,8 @@ def _make_model(name: str, options: OpenAIOptions) -> OpenAIModel:
         deployment=options.deployment,
         token_provider=vendors.load_token_provider(options.token_provider) if options.token_provider else None,
         reasoning_summary=options.reasoning_summary,
+        reasoning_rules=_find_reasoning_rules(kind, name, base_url, options),
+        inline_thoughts=options.inline_thoughts if kind == "compatible" else "off",
     )
     fields = {field: getattr(options, field) for field in _PASSED_KEYS}
     fields |= {"base_url": base_url, "capabilities": capabilities, "vendor": openai_vendor}
@@ -108,6 +121,13 @@ def _make_model(name: str, options: OpenAIOptions) -> OpenAIModel:
         if emulation in ("schema", "prompt")
         else OpenAIModel(name, **fields)
     )
+
+
+def _find_reasoning_rules(kind: VendorKind, name: str, base_url: str, options: OpenAIOptions) -> ReasoningRules:
+    """Return the rules of a compatible server; OpenAI and Azure take no thoughts in chat completions."""
+    if kind != "compatible":
+        return ReasoningRules()
+    return find_rules(parse_host(base_url), name, options.reasoning_vendor, options.returns_reasoning)
 
 
 def _choose_emulation(

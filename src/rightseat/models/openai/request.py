@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from rightseat.engine.structured import SCHEMA_INSTRUCTION
 from rightseat.models._vendor.request import format_chat_part, format_file, without_none
+from rightseat.models.openai.reasoning import ReasoningRules, add_reasoning
 from rightseat.types.messages import (
     FileMessagePart,
     ImageMessagePart,
@@ -40,13 +41,16 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """The length of the reasoning summary to request from the responses API."""
     unsupported: frozenset[str] = frozenset()
     """Settings that the server refuses; they are left out."""
+    reasoning_rules: ReasoningRules = ReasoningRules()
+    """Which thoughts of earlier answers the server wants back."""
 
 
 def build_chat_body(model: str, prompt: Prompt, dialect: Dialect) -> dict[str, Any]:
     out: dict[str, Any] = {
         "model": model,
-        "messages": [_format_chat_message(message, dialect) for message in messages_with_schema(prompt, dialect)],
+        "messages": _format_chat_messages(messages_with_schema(prompt, dialect), dialect),
         "stream": True,
+        **dialect.reasoning_rules.body,
     }
     if dialect.usage:
         out["stream_options"] = {"include_usage": True}
@@ -85,6 +89,17 @@ def messages_with_schema(prompt: Prompt, dialect: Dialect) -> tuple[Message, ...
         text_message("system", SCHEMA_INSTRUCTION + msgspec.json.encode(prompt.output_schema).decode()),
         *prompt.messages,
     )
+
+
+def _format_chat_messages(messages: tuple[Message, ...], dialect: Dialect) -> list[dict[str, Any]]:
+    rules = dialect.reasoning_rules
+    formatted = [_format_chat_message(message, dialect) for message in messages]
+    if rules.active:
+        in_tool_loop = any(message.calls for message in messages)
+        for out, message in zip(formatted, messages, strict=True):
+            if message.role == "assistant":
+                add_reasoning(out, message, rules, in_tool_loop=in_tool_loop)
+    return formatted
 
 
 def _format_chat_message(message: Message, dialect: Dialect) -> dict[str, Any]:

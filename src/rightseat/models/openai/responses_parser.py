@@ -69,6 +69,7 @@ class ResponsesStreamParser(StreamParser):
     """Parses one answer. `enforced`: tools whose arguments the server guarantees to fit their schema."""
 
     errors = ERRORS
+    thought_splitter = None
     event_name = "a response"
     last_was_text = False
     """Always False: each event has a sequence number, so the fast path cannot apply."""

@@ -16,6 +16,7 @@ from rightseat.errors import ConfigError
 from rightseat.http.client import parse_base_url
 from rightseat.models.catalog import find_listed_capabilities
 from rightseat.models.openai.errors import DEFAULT_CREDENTIAL, ERRORS
+from rightseat.models.openai.reasoning import InlineThoughts, ReasoningRules
 from rightseat.models.openai.request import Dialect
 from rightseat.types.model import Capabilities
 
@@ -106,6 +107,10 @@ class OpenAIVendor(Struct, frozen=True, kw_only=True):
     token_provider: TokenProvider | None = None
     """Returns a fresh token for each request."""
     reasoning_summary: ReasoningSummary | None = None
+    reasoning_rules: ReasoningRules = ReasoningRules()
+    """Which thoughts of earlier answers the server wants back."""
+    inline_thoughts: InlineThoughts = "off"
+    """Whether thoughts between tags at the start of a text are split off."""
 
     def make_auth_headers(self, api_key: str | None) -> dict[str, str]:
         if not api_key:
@@ -135,6 +140,7 @@ class OpenAIVendor(Struct, frozen=True, kw_only=True):
             reasoning=capabilities.reasoning,
             reasoning_summary=self.reasoning_summary if capabilities.reasoning else None,
             unsupported=frozenset() if self.kind == "compatible" else list_unsupported_settings(capabilities),
+            reasoning_rules=self.reasoning_rules,
         )
 
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from rightseat import Runtime, tool
-from rightseat.models.anthropic.thinking_cache import ThinkingCache
+from rightseat.models._vendor.thinking_cache import ThinkingCache
 from rightseat.types.chunks import ModelChunk, ProviderDataChunk, ReasoningChunk, TextChunk
 from rightseat.types.messages import Message, ProviderData, ToolCall, text_message
 from rightseat.types.model import Prompt

@@ -13,6 +13,7 @@ from rightseat.errors import CallerError
 from rightseat.models.llamacpp.grammar.charset import complement, format_character_class, ranges_of
 from rightseat.models.llamacpp.grammar.rules import GrammarRules
 from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps
+from rightseat.tools.text_calls.thinking import THINKING_TAGS, parse_thought
 
 if TYPE_CHECKING:
     from rightseat.models.llamacpp.formats.format import FormatContext, ToolCallFormat
@@ -77,14 +78,6 @@ def _build_transitions(words: tuple[str, ...], letters: list[str]) -> dict[str, 
 
 Parser = Callable[[ModelTextReader], ParseSteps[None]]
 
-# Thinking tags of models; the first pair whose end tag occurs in the template is used.
-THINKING_TAGS = (
-    ("<think>", "</think>"),
-    ("<|START_THINKING|>", "<|END_THINKING|>"),
-    ("[THINK]", "[/THINK]"),
-    ("<seed:think>", "</seed:think>"),
-)
-
 
 class ThinkingTags(Struct, frozen=True):
     """Thinking tags of a model. `allowed`: the answer may start with a thought. `opened_by_prompt`: the
@@ -97,7 +90,8 @@ class ThinkingTags(Struct, frozen=True):
 
     @classmethod
     def from_template(cls, source: str, prompt_end: str) -> ThinkingTags:
-        """Detect the tags in a template and its prompt's end; a prompt that closes a thought disables it."""
+        """Detect the tags in a template and its prompt's end; a prompt that closes a thought disables it. The first
+        pair whose closing tag occurs in the template is used."""
         open, close = next((marks for marks in THINKING_TAGS if marks[1] in source), THINKING_TAGS[0])
         prompt_end = prompt_end.rstrip()
         return cls(close in source and not prompt_end.endswith(close), prompt_end.endswith(open), open, close)
@@ -112,14 +106,7 @@ class ThinkingTags(Struct, frozen=True):
             return parse
 
         def parse_thinking(reader: ModelTextReader) -> ParseSteps[None]:
-            begun = self.opened_by_prompt
-            if not begun:
-                yield from reader.skip_space()
-                begun = yield from reader.accept(self.open_tag)
-            if begun:
-                yield from reader.skip_space()
-                yield from reader.text_until(self.close_tag, emit=reader.emit_reasoning)
-                yield from reader.skip_space()
+            yield from parse_thought(reader, self.open_tag, self.close_tag, opened=self.opened_by_prompt)
             yield from parse(reader)
 
         return parse_thinking

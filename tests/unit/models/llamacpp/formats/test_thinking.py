@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.models.llamacpp.formats.answer_grammar import THINKING_TAGS, ThinkingTags
+from rightseat.models.llamacpp.formats.answer_grammar import ThinkingTags
 from rightseat.models.llamacpp.grammar.rules import GrammarRules
 from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps
+from rightseat.tools.text_calls.thinking import THINKING_TAGS
 from tests.contract.models.cases import CollectedAnswer, collect_answer
 from tests.unit.models.llamacpp.gbnf import Grammar
 from tests.unit.tools.text_calls.test_reader import split_at
