@@ -207,6 +207,14 @@ class ContextTooLong(CallerError):
     code = "context_too_long"
     hint = "Begin a new conversation, send less, or choose a model with a longer context."
 
+    def __init__(
+        self, message: str, *, param: str | None = None, tokens: int | None = None, window: int | None = None
+    ) -> None:
+        """`tokens` of the refused prompt and the model's `window`, where its server has named them."""
+        super().__init__(message, param=param)
+        self.tokens = tokens
+        self.window = window
+
 
 class UpstreamError(RightseatError):
     status = 502

@@ -177,6 +177,12 @@ class AssistantSettings(Struct, frozen=True, kw_only=True):
     """The most calls of the model in one turn."""
     tool_timeout: Seconds = 60
     """Seconds that one tool call may take."""
+    truncation: Literal["auto", "disabled"] = "auto"
+    """What happens to a conversation that does not fit the model: `auto` drops its oldest turns, `disabled` refuses
+    it. A client may choose at the OpenAI door."""
+    summarise: bool = False
+    """Whether the model summarises the turns that are dropped. The summary stands in their place and costs a call of
+    the model each time that turns are dropped."""
 
 
 class AgentSettings(Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@
 - form_values: values of a form out of JSON, `name: value` pairs and lists with commas.
 - resume: a turn that waits is saved as a Continuation and goes on with the next request.
 - repeats: answers in the chat to a question that waits, and requests whose run has had its effect.
-- history: the messages that fit the model's context window and capabilities.
+- history: the messages as turns, with whole calls, and as the model's capabilities allow.
+- context_window, summaries: drops the oldest turns that do not fit the model; summaries that stand for them.
 - artifacts, toolsets: tables and files for doors; combined toolsets and direct tool calls.
 """

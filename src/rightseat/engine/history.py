@@ -1,5 +1,5 @@
-"""A conversation as a model can take it: calls paired with results, trimmed to the context window, and without
-what the model has no capability for."""
+"""A conversation as a model can take it: calls paired with results, split into turns, and without what the model has
+no capability for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.errors import CallerError, ContextTooLong
+from rightseat.errors import CallerError
 from rightseat.tools.text_calls.generic import tool_messages_as_text
 from rightseat.types.messages import (
     FileMessagePart,
@@ -121,41 +121,15 @@ def estimate_message_tokens(message: Message) -> int:
     return MESSAGE_TOKENS + estimate_tokens(message.text) + calls + others
 
 
-def trim_to_budget(messages: list[Message], tools: Iterable[ToolSpec], limit: int | None) -> tuple[list[Message], int]:
-    """Return the messages that fit into `limit` tokens, and how many were dropped.
-
-    Leading system messages and everything from the last user message on stay; older turns are dropped whole,
-    oldest first.
-    """
-    if limit is None:
-        return messages, 0
-    fixed_tokens, last_turn_tokens = minimum_tokens(messages, tools)
-    budget = limit - fixed_tokens
-    if last_turn_tokens > budget:
-        raise ContextTooLong(
-            f"A prompt has room for {limit} tokens; instructions and tools take about {fixed_tokens} and the "
-            f"last turn about {last_turn_tokens}. Shorten the last message, the system prompt or the list of tools."
-        )
-    leading, turns = _split_turns(messages)
-    fitting_messages: list[Message] = []
-    for turn in reversed(turns):
-        cost = sum(map(estimate_message_tokens, turn))
-        if cost > budget:
-            break
-        budget -= cost
-        fitting_messages = turn + fitting_messages
-    return leading + fitting_messages, len(messages) - len(leading) - len(fitting_messages)
-
-
 def minimum_tokens(messages: list[Message], tools: Iterable[ToolSpec]) -> tuple[int, int]:
     """Return the tokens that cannot be dropped: those of instructions and tools, and those of the last turn."""
-    leading, turns = _split_turns(messages)
+    leading, turns = split_turns(messages)
     tool_tokens = sum(estimate_tokens(tool.description + str(tool.parameters)) for tool in tools)
     last_turn = turns[-1] if turns else []
     return tool_tokens + sum(map(estimate_message_tokens, leading)), sum(map(estimate_message_tokens, last_turn))
 
 
-def _split_turns(messages: list[Message]) -> tuple[list[Message], list[list[Message]]]:
+def split_turns(messages: list[Message]) -> tuple[list[Message], list[list[Message]]]:
     """Split messages into the leading instructions and the turns, each from a user message to the next."""
     leading = list(itertools.takewhile(lambda message: message.role in ("system", "developer"), messages))
     turns: list[list[Message]] = []

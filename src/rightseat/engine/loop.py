@@ -8,13 +8,26 @@ the results of server calls come from the Continuation and the store, never from
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import AsyncIterator, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import cast
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from dataclasses import replace as replace_fields
+from typing import Any, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from rightseat.engine.assembler import EventAssembler, ModelAnswer
+from rightseat.engine.context_window import (
+    MAX_REFUSALS,
+    HistoryFitter,
+    add_largest_part,
+    cap_answer,
+    find_answer_limit,
+    hash_beginning,
+    prompt_budget,
+)
 from rightseat.engine.history import (
     fit_to_capabilities,
     minimum_tokens,
@@ -22,24 +35,25 @@ from rightseat.engine.history import (
     pair_calls_with_results,
     split_at_run,
     trailing_results,
-    trim_to_budget,
     use_stored_results,
 )
 from rightseat.engine.repeats import EffectRule, choose_effect_rule, read_text_answer
 from rightseat.engine.resume import pause_batch, resume_batch, take_continuation
 from rightseat.engine.structured import SchemaBufferedAssembler, repair_messages
+from rightseat.engine.summaries import MAX_SUMMARY_TOKENS, ConversationSummaries, insert_summary
 from rightseat.engine.tool_calls import ToolCallBatch
-from rightseat.errors import CallerError, ContinuationGone, OutputInvalid, TooManyRounds
+from rightseat.errors import CallerError, ContextTooLong, ContinuationGone, OutputInvalid, TooManyRounds
+from rightseat.types.chunks import ModelChunk
 from rightseat.types.events import Custom, Event, RunFinished, RunFinishReason, Suggestions, Usage
 from rightseat.types.messages import CONTEXT_HEADING, Message, ToolCall, text_message
-from rightseat.types.model import BoundModel, Model, Prompt, ToolChoice, adapt_model
+from rightseat.types.model import BoundModel, CountsTokens, Model, Prompt, ToolChoice, adapt_model, find_protocol
 from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import IdGenerator, Store, parse_resume_token
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool, Toolset, make_client_tool
-from rightseat.types.turn import Turn, check_agent_depth
+from rightseat.types.turn import Truncation, Turn, check_agent_depth
 
-RESERVED_ANSWER_TOKENS = 1024
+log = logging.getLogger(__name__)
 MAX_SUGGESTIONS = 5
 MIN_RESULT_TOKENS = 200
 
@@ -64,6 +78,10 @@ class Assistant:
     """Models that a client may choose, by name; if empty, the client's choice is ignored."""
     vision_models: tuple[str, ...] = ()
     """Models that take images, suggested when its own model does not."""
+    truncation: Truncation = "auto"
+    """Whether the oldest turns are dropped from a conversation that does not fit the model, or it is refused."""
+    summarise: bool = False
+    """Whether a summary stands for the dropped turns."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", adapt_model(self.model))
@@ -75,8 +93,7 @@ class Assistant:
     @property
     def context_window(self) -> int | None:
         """Context window in tokens: as configured, else as known of the model."""
-        capabilities = self.model.capabilities
-        return self.context or capabilities.enforced_context or capabilities.context
+        return self.context or self.model.capabilities.context
 
     @property
     def all_models(self) -> tuple[Model, ...]:
@@ -114,7 +131,7 @@ class ServerToolNames:
         return (name in self.assistant_tools or name in self.toolset) and name not in self.client_tools
 
     def without(self, client_tools: Container[str]) -> ServerToolNames:
-        return replace(self, client_tools=client_tools)
+        return replace_fields(self, client_tools=client_tools)
 
 
 @dataclass(slots=True)
@@ -133,12 +150,36 @@ class TurnState:
     rounds_before: int = 0
     """Rounds before this request, in a resumed turn."""
     usage: Usage | None = None
-    dropped: int = 0
+    context: int | None = None
+    """Context window of the model, in tokens."""
+    cut: dict[str, Any] | None = None
+    """Value of the event that tells of dropped messages."""
+    cut_told: bool = False
+    beginning: bytes = b""
+    """Hash of the beginning of the conversation."""
+    refusals: int = 0
+    """Prompts of this turn that the model refused as too long."""
+    answer_limit: int | None = None
+    """Most tokens of an answer, learned from a refusal."""
     finished: bool = False
     truncated: bool = False
     """Whether the token limit cut the last answer, which ends the run."""
     repaired: bool = False
     effect_rule: EffectRule = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class StartedAnswer:
+    """An answer whose first chunk has come. `stream` must be closed; `chunks` are those after `first`."""
+
+    assembler: EventAssembler
+    stream: AsyncIterator[ModelChunk]
+    chunks: AsyncIterator[ModelChunk]
+    first: ModelChunk | None
+
+    def push_first(self, state: TurnState) -> list[Event]:
+        """Return the events of the first chunk, after the one that tells of dropped messages."""
+        return [*tell_cut(state), *(self.assembler.push(self.first) if self.first is not None else ())]
 
 
 class Engine:
@@ -152,6 +193,8 @@ class Engine:
         self.fingerprint = hashlib.sha256(specs).hexdigest()[:16]
         # Only server tools can ask a person.
         self.can_ask = bool(assistant.tools) or assistant.toolset is not None
+        self.fitter = HistoryFitter(MAX_SUMMARY_TOKENS if assistant.summarise else 0)
+        self.summaries = ConversationSummaries() if assistant.summarise else None
 
     async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
         check_agent_depth(turn)
@@ -164,22 +207,38 @@ class Engine:
                 continue
             # Inlined: a generator of its own would cost time for every token.
             self.check_rounds(state)
-            prompt, dropped = await self.build_prompt(state)
-            state.rounds += 1
-            if dropped > state.dropped:
-                state.dropped = dropped
-                yield Custom("history_cut", {"dropped": dropped, "context": state.bound_model.context})
-            assembler = self.make_assembler(state)
-            async with closing(state.bound_model.model.stream(prompt)) as chunks:
-                async for chunk in chunks:
+            answer = await self.start_answer(state)
+            assembler = answer.assembler
+            async with closing(answer.stream):
+                for event in answer.push_first(state):
+                    yield event
+                async for chunk in answer.chunks:
                     for event in assembler.push(chunk):
                         yield event
+            state.rounds += 1
             for event in self.finish_answer(state, assembler):
                 yield event
+
+    async def start_answer(self, state: TurnState) -> StartedAnswer:
+        """Return the next answer of the model with its first chunk. A prompt that the model refuses as too long is
+        shortened."""
+        while True:
+            prompt = await self.build_prompt(state)
+            stream = state.bound_model.model.stream(prompt)
+            try:
+                async with AsyncExitStack() as stack:
+                    await stack.enter_async_context(closing(stream))
+                    chunks = aiter(stream)
+                    first = await anext(chunks, None)
+                    stack.pop_all()
+                    return StartedAnswer(self.make_assembler(state), stream, chunks, first)
+            except ContextTooLong as error:
+                await self.learn_refusal(state, prompt, error)
 
     async def start_turn(self, turn: Turn) -> TurnState:
         """Return the state of the turn: resumed if it answers a continuation, else new."""
         bound_model = self.choose_model(turn)
+        context = None if turn.raw is not None else await self.fitter.find_context(bound_model)
         if self.assistant.toolset is not None and turn.raw is None:
             turn = self.assistant.toolset.with_default_question(turn)
         if self.can_ask:
@@ -189,7 +248,8 @@ class Engine:
         if continuation is None:
             if turn.answers:
                 raise ContinuationGone(get_sentence("ask_expired", turn.get_language()))
-            state = TurnState(turn, bound_model, IdGenerator(), await self.collect_tools(turn), turn.messages)
+            tools = await self.collect_tools(turn)
+            state = TurnState(turn, bound_model, IdGenerator(), tools, turn.messages, context=context)
             state.effect_rule = await choose_effect_rule(self.store, turn) if self.can_ask else "run"
             return state
         if turn.answers and continuation.digest != self.tools_fingerprint(continuation.added[-1].calls):
@@ -205,6 +265,7 @@ class Engine:
             later_messages=tuple(message for message in after_run if message.role != "tool"),
             rounds=continuation.rounds,
             rounds_before=continuation.rounds,
+            context=context,
         )
         state.batch = self.make_batch(state, continuation.added[-1])
         await resume_batch(state.batch, continuation, bound_model.model, results)
@@ -264,8 +325,8 @@ class Engine:
     def result_budget(self, state: TurnState, message: Message) -> int | None:
         """Return the tokens for each result of these calls: prompt and results stay within 80 % of the
         context window and leave room for the answer."""
-        context = state.bound_model.context
-        prompt_tokens = prompt_budget(context, state.turn)
+        context = state.context
+        prompt_tokens = prompt_budget(context, state.turn.settings)
         if context is None or prompt_tokens is None:
             return None
         messages = [*system_messages(self.assistant.system, state.turn), *state.history, *state.turn_messages, message]
@@ -352,10 +413,10 @@ class Engine:
         state.repaired = True
         state.turn_messages += repair_messages(answer, problem)
 
-    async def build_prompt(self, state: TurnState) -> tuple[Prompt, int]:
+    async def build_prompt(self, state: TurnState) -> Prompt:
         turn = state.turn
         if turn.raw is not None:
-            return Prompt(messages=turn.messages, raw=turn.raw, settings=turn.settings), 0
+            return Prompt(messages=turn.messages, raw=turn.raw, settings=turn.settings)
         messages = [
             *system_messages(self.assistant.system, turn),
             *await self.history_with_stored_results(state),
@@ -367,11 +428,8 @@ class Engine:
         specs = () if choice.mode == "none" else tuple(tool.spec for tool in select_offered_tools(state, choice))
         if self.assistant.toolset is not None:
             messages = name_unreadable_files(messages, text_only=state.bound_model.model.capabilities.text_only)
-        fitting_messages, dropped = trim_to_budget(
-            pair_calls_with_results(messages), specs, prompt_budget(state.bound_model.context, turn)
-        )
         prompt = Prompt(
-            messages=tuple(fitting_messages),
+            messages=tuple(pair_calls_with_results(messages)),
             tools=specs,
             tool_choice=choice,
             output_schema=turn.output_schema,
@@ -379,7 +437,54 @@ class Engine:
             conversation=turn.conversation or turn.client.session or turn.thread or None,
             parent=turn.client.parent,
         )
-        return fit_to_capabilities(prompt, state.bound_model.model.capabilities, self.assistant.vision_models), dropped
+        prompt = await self.fit_prompt(state, prompt)
+        return fit_to_capabilities(prompt, state.bound_model.model.capabilities, self.assistant.vision_models)
+
+    async def fit_prompt(self, state: TurnState, prompt: Prompt) -> Prompt:
+        """Return the prompt without the oldest turns that do not fit, and with an answer that fits beside it."""
+        model = state.bound_model
+        if (state.turn.truncation or self.assistant.truncation) == "auto":
+            state.beginning = hash_beginning(prompt.messages)
+            fitted = await self.fitter.fit(model, prompt, state.context)
+            if fitted.dropped:
+                state.cut = {"dropped": len(fitted.dropped), "context": state.context}
+                prompt = replace(prompt, messages=tuple(fitted.messages))
+                if self.summaries is not None:
+                    prompt = await self.add_summary(state, prompt, fitted.dropped)
+        limits = [limit for limit in (model.model.capabilities.max_output, state.answer_limit) if limit is not None]
+        settings = cap_answer(prompt.settings, prompt, state.context, min(limits, default=None))
+        return replace(prompt, settings=settings)
+
+    async def add_summary(self, state: TurnState, prompt: Prompt, dropped: Sequence[Message]) -> Prompt:
+        """Return the prompt with a summary of the dropped messages, if the model gives one."""
+        assert self.summaries is not None
+        summary, usage = await self.summaries.summarise(state.bound_model.model, dropped, state.context)
+        state.usage = (state.usage or Usage()) + usage if usage is not None else state.usage
+        if summary is None:
+            return prompt
+        state.cut = {**(state.cut or {}), "summarised": True}
+        return insert_summary(prompt, summary)
+
+    async def learn_refusal(self, state: TurnState, prompt: Prompt, error: ContextTooLong) -> None:
+        """Prepare a shorter prompt after the model refused this one; raise the error if there is none."""
+        model = state.bound_model
+        state.refusals += 1
+        refuses = (state.turn.truncation or self.assistant.truncation) == "disabled"
+        counter = find_protocol(model.model, CountsTokens)
+        if prompt.raw is not None:
+            raise error
+        if refuses or state.refusals > MAX_REFUSALS:
+            raise await add_largest_part(error, prompt, counter) from error
+        if state.answer_limit is None and (limit := find_answer_limit(prompt, error)) is not None:
+            state.answer_limit = limit
+            return
+        await self.fitter.learn_refusal(model, prompt, error, state.beginning)
+        try:
+            shorter = await self.build_prompt(state)
+        except ContextTooLong:
+            shorter = prompt
+        if len(shorter.messages) >= len(prompt.messages):
+            raise await add_largest_part(error, prompt, counter) from error
 
     async def history_with_stored_results(self, state: TurnState) -> list[Message]:
         """Return the posted history with the results of server calls from the store."""
@@ -401,11 +506,13 @@ def select_offered_tools(state: TurnState, choice: ToolChoice) -> list[Tool]:
     return [tool for tool in tools if tool.runs_on_client or tool.effect == "reads"]
 
 
-def prompt_budget(context: int | None, turn: Turn) -> int | None:
-    """Return the tokens that the prompt may take, without the part reserved for the answer."""
-    if context is None:
-        return None
-    return context - min(turn.settings.max_tokens or RESERVED_ANSWER_TOKENS, context // 4)
+def tell_cut(state: TurnState) -> list[Event]:
+    """Return the event that tells of dropped messages, once in a turn."""
+    if state.cut is None or state.cut_told:
+        return []
+    state.cut_told = True
+    log.info("the %(dropped)d oldest messages do not fit into the context window and are left out", state.cut)
+    return [Custom("history_cut", state.cut)]
 
 
 def system_messages(system: str, turn: Turn) -> list[Message]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, cast, runtime_checkable
 from weakref import WeakValueDictionary
@@ -102,8 +102,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """Whether clients are told that images are accepted; None: as `images` says."""
     enforces_schema: bool = False
     """Every answer under a schema is valid, so that it may be streamed unchecked."""
-    enforced_context: int | None = None
-    """Context window of a model that rejects longer prompts itself: prompts are not trimmed to it."""
+    max_output: int | None = None
+    """Most tokens of one answer, where the vendor refuses a request for more."""
     text_only: bool = False
     """Files and images are named to the model, not sent."""
 
@@ -188,6 +188,20 @@ class Tokenizes(Protocol):
         """Return token ids; with `pieces`, objects with `id` and `piece`."""
 
     async def detokenize(self, tokens: list[int], /) -> str: ...
+
+
+@runtime_checkable
+class CountsTokens(Protocol):
+    """A model that counts tokens by its own chat template and tokenizer."""
+
+    async def find_context(self) -> int | None:
+        """Return the context window in tokens; None if it is unknown."""
+
+    async def count_prompt_tokens(self, prompt: Prompt, /) -> int:
+        """Return the tokens of a whole prompt with its tools, as it is sent."""
+
+    async def count_message_tokens(self, messages: Sequence[Message], /) -> list[int]:
+        """Return the tokens that each message adds to a prompt."""
 
 
 @runtime_checkable

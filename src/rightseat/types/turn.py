@@ -14,6 +14,8 @@ from rightseat.types.model import RawPrompt, SamplingSettings, ToolChoice, ToolS
 MAX_AGENT_DEPTH = 5
 ConfirmAfterUntrusted = Literal["off", "dangerous", "writes", "all"]
 """Effects of calls that need approval once untrusted content is in the conversation."""
+Truncation = Literal["auto", "disabled"]
+"""What happens to a conversation that does not fit the model: its oldest turns are dropped, or it is refused."""
 
 
 class Owner(Struct, frozen=True):
@@ -111,6 +113,8 @@ class Turn(Struct, frozen=True, kw_only=True):
     depth: int = 0
     conversation: str | None = None
     raw: RawPrompt | None = None
+    truncation: Truncation | None = None
+    """The client's wish; None: as the assistant is set up."""
     caller_language: Language | None = None
     """Language of the person in a sub-run, whose messages a model wrote."""
 

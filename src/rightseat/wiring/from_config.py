@@ -195,6 +195,8 @@ def _make_assistant(name: str, settings: AssistantSettings, model: str, models: 
         agents=settings.agents,
         rounds=settings.rounds,
         tool_timeout=settings.tool_timeout,
+        truncation=settings.truncation,
+        summarise=settings.summarise,
         context=models.settings(model).context,
         models=models.bind_models(_model_names(settings)) if settings.models else {},
     )

@@ -79,7 +79,7 @@ def _suggest(larger_than: int = 0) -> str | None:
 
 def _list_capabilities(capabilities: Capabilities) -> list[Line]:
     """Return what a model takes, and what it does not, as far as that is known."""
-    context = capabilities.enforced_context or capabilities.context
+    context = capabilities.context
     if context is None:
         # A model that is not in the table: its server decides.
         return []

@@ -253,9 +253,10 @@ def _with_catalog(assistant: Assistant, catalog: PluginCatalog, config: Config, 
         if tool.name in catalog.by_name:
             log.warning("%s: its own tool %s hides a plugin's of that name.", assistant.name, tool.name)
     # API results must fit a local model's context.
-    context = assistant.context or (LOCAL_CONTEXT if is_local(assistant.model) else None)
+    local_context = (assistant.context_window or LOCAL_CONTEXT) if is_local(assistant.model) else None
+    context = assistant.context or local_context
     selection = ToolSelection(catalog, max_tools=config.tools.shown, context=context)
-    return replace(assistant, toolset=selection, context=context)
+    return replace(assistant, toolset=selection)
 
 
 def _plugin_assistants(

@@ -1,7 +1,6 @@
 """What a model is shown: pairs, results we believe, what fits."""
 
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,12 +12,9 @@ from rightseat.engine.history import (
     pair_calls_with_results,
     split_at_run,
     trailing_results,
-    trim_to_budget,
     use_stored_results,
 )
-from rightseat.errors import ContextTooLong
 from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, ToolCall, text_message
-from rightseat.types.model import ToolSpec
 from rightseat.types.text import estimate_tokens
 from rightseat.types.tools import UNANSWERED
 
@@ -158,32 +154,6 @@ def test_a_file_weighs_something() -> None:
     assert estimate_message_tokens(Message("user", (FileMessagePart("a.pdf", data="x" * 40_000),))) > 1000
 
 
-def test_without_a_limit_nothing_is_dropped() -> None:
-    line = [text_message("user", "x" * 10_000)]
-    assert trim_to_budget(line, (), None) == (line, 0)
-
-
-def test_the_oldest_turns_go_and_the_leading_instructions_stay() -> None:
-    rules, old, new = (text_message("system", "be brief"), text_message("user", "o" * 400), text_message("user", "new"))
-    more = text_message("developer", "be kind")
-    line = [rules, more, old, text_message("assistant", "a" * 400), text_message("system", "mid" * 100), new]
-    assert trim_to_budget(line, (), 60) == ([rules, more, new], 3)
-    assert trim_to_budget(line, (), 10_000) == (line, 0)
-
-
-def test_no_hole_in_the_middle() -> None:
-    """A turn that would fit is dropped when a later one did not."""
-    small, big, last = text_message("user", "s"), text_message("user", "b" * 400), text_message("user", "l")
-    assert trim_to_budget([small, big, last], (), 50) == ([last], 2)
-
-
-def test_what_cannot_fit_is_refused_with_numbers() -> None:
-    spec = ToolSpec("f", "d" * 400, {})
-    with pytest.raises(ContextTooLong, match=r"room for 100 tokens; .* about 101 .* about 6\b") as caught:
-        trim_to_budget([text_message("user", "words ok")], [spec], 100)
-    assert caught.value.code == "context_too_long"
-
-
 calls = st.lists(st.sampled_from("abcdef"), max_size=3, unique=True).map(lambda ids: make_call_message(*ids, text="t"))
 lines = st.lists(
     st.one_of(
@@ -207,17 +177,6 @@ def has_whole_pairs(shown: list[Message]) -> bool:
     return not open_
 
 
-@given(lines, st.integers(0, 200))
-def test_pairs_are_never_split(line: list[Message], limit: int) -> None:
-    whole = pair_calls_with_results(line)
-    assert has_whole_pairs(whole)
-    last: Any = next((m for m in reversed(whole) if m.role == "user"), None)
-    try:
-        shown, dropped = trim_to_budget(whole, (), limit)
-    except ContextTooLong:
-        return
-    assert has_whole_pairs(shown)
-    assert sum(map(estimate_message_tokens, shown)) <= limit
-    assert len(shown) + dropped == len(whole)
-    assert last is None or last in shown
-    assert shown == [] or shown[-1] is whole[-1]
+@given(lines)
+def test_pairs_are_whole(line: list[Message]) -> None:
+    assert has_whole_pairs(pair_calls_with_results(line))

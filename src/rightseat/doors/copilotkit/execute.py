@@ -37,6 +37,7 @@ class ResponseCollector:
         self.size = 0
         self.messages: list[dict[str, Any]] = []
         self.meta_events: list[dict[str, Any]] = []
+        self.extensions: dict[str, Any] = {}
         self.response: dict[str, Any] = {
             "threadId": request.turn.thread,
             "runId": request.run,
@@ -64,6 +65,9 @@ class ResponseCollector:
     def add_meta_event(self, fields: dict[str, Any]) -> None:
         self.meta_events.append(fields)
 
+    def add_extension(self, name: str, value: Any) -> None:
+        self.extensions[name] = value
+
     def finish(self, status: Status) -> None:
         self.response["status"] = status
 
@@ -76,6 +80,7 @@ class RootResolvers:
         self.host = host
         self.supports_interrupts = supports_interrupts
         self.has_run = False
+        self.extensions: dict[str, Any] = {}
         self.root_value: dict[str, Any] = {
             "hello": "Hello World",
             "availableAgents": self.list_agents,
@@ -112,6 +117,7 @@ class RootResolvers:
                 if collector.size > self.request.graphql.max_answer_mb * 1_000_000 and not collector.finished:
                     builder.add_event(ANSWER_TOO_LONG)
                     break
+        self.extensions = collector.extensions
         return collector.response
 
 
@@ -137,9 +143,10 @@ async def execute_document(
     if inspect.isawaitable(result):
         result = await result
     assert isinstance(result, ExecutionResult), "the document has no @defer and no @stream"
+    extensions = {"extensions": resolvers.extensions} if resolvers.extensions else {}
     if framing is not None and not result.errors:
         yield framing.head
-        frame = framing.encode_frame(encode({"data": result.data, "hasNext": False}))
+        frame = framing.encode_frame(encode({"data": result.data, **extensions, "hasNext": False}))
         yield framing.opening + frame + framing.closing
         return
     if result.errors:
@@ -148,7 +155,7 @@ async def execute_document(
     # Without data and paths nothing was executed: the request itself is wrong.
     is_request_error = result.data is None and all(error.path is None for error in result.errors or ())
     status = invalid_status if is_request_error else 200
-    body = {**({"errors": errors} if errors else {}), "data": result.data}
+    body = {**({"errors": errors} if errors else {}), "data": result.data, **extensions}
     yield make_full_response(
         status, encode(body if status == 200 else make_invalid_request_body(errors)), content_type=content_type
     )

@@ -193,6 +193,7 @@ class PlannedResponseWriter:
         self.request = request
         self.sized = sized
         self.entries: list[bytes] = []
+        self.extensions: dict[str, Any] = {}
         self.finished = False
         self.message_count = 0
         self.event_count = 0
@@ -214,6 +215,8 @@ class PlannedResponseWriter:
     def take_frame(self) -> bytes:
         """Return and clear the next frame; the last one has `hasNext` false."""
         more = b'"hasNext":false}' if self.finished else b'"hasNext":true}'
+        if self.finished and self.extensions:
+            more = b'"extensions":' + encode(self.extensions) + b"," + more
         if not self.entries:
             return b"{" + more
         joined = b",".join(self.entries)
@@ -256,6 +259,9 @@ class PlannedResponseWriter:
             item = encode({name: fields[name] for name in self.plan.interrupt})
             self.entries.append(b'{"items":[%b],%b%d]}' % (item, EVENTS_PATH, self.event_count))
             self.event_count += 1
+
+    def add_extension(self, name: str, value: Any) -> None:
+        self.extensions[name] = value
 
     def finish(self, status: Status) -> None:
         self.finished = True

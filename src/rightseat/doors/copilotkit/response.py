@@ -21,6 +21,7 @@ from rightseat.types.events import (
     CallEnd,
     CallResult,
     CallStart,
+    Custom,
     Event,
     Interrupt,
     ReasoningEnd,
@@ -63,6 +64,10 @@ class ResponseSink(Protocol):
     def add_chunk(self, number: int, text: str) -> None: ...
     def set_status(self, number: int, status: Status) -> None: ...
     def add_meta_event(self, fields: dict[str, Any]) -> None: ...
+    def add_extension(self, name: str, value: Any) -> None:
+        """Add an entry of the result's `extensions`, the place that GraphQL leaves to servers."""
+        ...
+
     def finish(self, status: Status) -> None: ...
 
 
@@ -113,6 +118,8 @@ class ResponseBuilder:
             case StateSnapshot() | StateDelta() | StepStart() | StepEnd() | RunStarted():
                 if self.states.apply_event(event):
                     self.send_state()
+            case Custom("history_cut", value):
+                self.sink.add_extension("history_cut", value)
             case RunFinished():
                 self.finish(event)
             case _:

@@ -62,6 +62,7 @@ def read_chat(request: Request, host: Host) -> OpenAIRequest:
         ),
         run=request.id,
         conversation=parse_id_header(request, "x-thread-id"),
+        truncation=body.truncation,
     )
     if not turn.messages and not host.fills_empty_question(turn):
         raise CallerError(NO_MESSAGES, param="messages")

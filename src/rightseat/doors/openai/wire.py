@@ -244,6 +244,8 @@ class ChatRequest(Struct, kw_only=True):
     parent_session_id: ClientKey | None = None
     # Limits server tools to these plugins; the request's own tools stay.
     plugins: Annotated[list[Annotated[str, Meta(max_length=200)]], Meta(max_length=100)] | None = None
+    # As in OpenAI's Responses API: "disabled" refuses a conversation that does not fit the model.
+    truncation: Literal["auto", "disabled"] | None = None
 
 
 PASSTHROUGH_FIELDS = (

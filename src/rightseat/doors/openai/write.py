@@ -15,7 +15,7 @@ import msgspec
 
 from rightseat.doors.openai.read import OpenAIRequest
 from rightseat.doors.openai.tools import CallShape
-from rightseat.errors import ContentRefused, GuardrailRefused, OutputGuarded, RightseatError
+from rightseat.errors import ContentRefused, ContextTooLong, GuardrailRefused, OutputGuarded, RightseatError
 from rightseat.http.endpoint import SSE_HEADERS, format_retry_after, make_full_response
 from rightseat.http.reply import Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
@@ -23,6 +23,7 @@ from rightseat.types.events import (
     CallArgs,
     CallEnd,
     CallStart,
+    Custom,
     Event,
     ReasoningDelta,
     RunFailed,
@@ -52,6 +53,8 @@ class ChatChunkWriter:
         self.output = RunOutput()
         """The client's calls so far."""
         self.sent_calls = 0
+        self.finish_fields: dict[str, Any] = {}
+        """Fields of ours in the last chunk."""
         self.text_prefix = b'data: %b,"choices":[{"index":%d,"delta":{"content":' % (head, index)
         self.text_suffix = b'},"logprobs":null,"finish_reason":null}]}\n\n'
 
@@ -71,7 +74,7 @@ class ChatChunkWriter:
 
     def encode_delta(self, delta: dict[str, Any], finish: str | None = None, logprobs: Any = None) -> bytes:
         choice = {"index": self.index, "delta": delta, "logprobs": logprobs, "finish_reason": finish}
-        return encode_chunk(self.head, [choice])
+        return encode_chunk(self.head, [choice], **(self.finish_fields if finish else {}))
 
     def encode_event(self, event: Event) -> bytes:
         match event:
@@ -120,7 +123,7 @@ class CompletionChunkWriter(ChatChunkWriter):
 
     def encode_choice(self, text: str, finish: str | None = None, logprobs: Any = None) -> bytes:
         choice = {"text": text, "index": self.index, "logprobs": logprobs, "finish_reason": finish}
-        return encode_chunk(self.head, [choice])
+        return encode_chunk(self.head, [choice], **(self.finish_fields if finish else {}))
 
     def encode_with_logprobs(self, text: str, logprobs: Any) -> bytes:
         legacy = to_legacy_logprobs(logprobs.get("content") or [], self.text_offset)
@@ -173,13 +176,16 @@ def format_choice(
 
 
 ERROR_TYPES = {"caller": "invalid_request_error", "upstream": "upstream_error", "ours": "server_error"}
+OPENAI_CODES = {ContextTooLong.code: "context_length_exceeded"}
 FILTERED_CODES = (ContentRefused.code, GuardrailRefused.code, OutputGuarded.code)
 NumberedEvents = AsyncIterator[Event | tuple[int, Event]]
 
 
 def encode_error(error: RunFailed | RightseatError) -> bytes:
     kind = {401: "authentication_error", 429: "rate_limit_error"}.get(error.status, ERROR_TYPES[error.fault])
-    detail: dict[str, Any] = {"message": error.message, "type": kind, "param": error.param, "code": error.code}
+    # Clients shorten a conversation by OpenAI's own code.
+    code = OPENAI_CODES.get(error.code, error.code)
+    detail: dict[str, Any] = {"message": error.message, "type": kind, "param": error.param, "code": code}
     if error.code in FILTERED_CODES:
         detail |= {"type": ERROR_TYPES["caller"], "code": "content_filter", "innererror": {"code": error.code}}
     return encode({"error": detail})
@@ -214,6 +220,15 @@ def make_response_head(request: OpenAIRequest, *, streamed: bool) -> dict[str, o
     }
 
 
+def find_history_cut(event: Event) -> dict[str, Any]:
+    """Return the field that tells of dropped messages, if this event does. The wire has no place for it."""
+    return {"history_cut": event.value} if isinstance(event, Custom) and event.name == "history_cut" else {}
+
+
+def format_cut_header(fields: dict[str, Any]) -> tuple[tuple[bytes, bytes], ...]:
+    return tuple((b"x-history-cut", b"%d" % value["dropped"]) for value in fields.values())
+
+
 async def stream_completion(events: NumberedEvents, request: OpenAIRequest) -> Reply:
     head = encode(make_response_head(request, streamed=True))[:-1]
     kind = CompletionChunkWriter if request.legacy else ChatChunkWriter
@@ -234,9 +249,11 @@ async def stream_completion(events: NumberedEvents, request: OpenAIRequest) -> R
             if isinstance(event, RunFailed):
                 yield format_event(encode_error(event)) if started else make_error_response(event)
                 return
+            first_choice.finish_fields = first_choice.finish_fields or find_history_cut(event)
             if not started:
                 started = True
-                yield ResponseStart(200, SSE_HEADERS, KEEP_ALIVE_COMMENT)
+                headers = (*SSE_HEADERS, *format_cut_header(first_choice.finish_fields))
+                yield ResponseStart(200, headers, KEEP_ALIVE_COMMENT)
                 yield b"".join(choice.encode_start() for choice in choices)
             if data := choices[index].encode_event(event):
                 yield data
@@ -254,9 +271,11 @@ async def reply_completion(events: NumberedEvents, request: OpenAIRequest) -> Re
     outputs = [RunOutput() for _ in request.turns]
     choices: dict[int, object] = {}
     usage = Usage()
+    cut: dict[str, Any] = {}
     async with closing(events):
         async for item in events:
             index, event = item if isinstance(item, tuple) else (0, item)
+            cut = cut or find_history_cut(event)
             if isinstance(event, RunFailed):
                 has_text = outputs[index].join_texts(refusal=None if request.legacy else False)
                 if event.code not in FILTERED_CODES or not has_text:
@@ -271,4 +290,5 @@ async def reply_completion(events: NumberedEvents, request: OpenAIRequest) -> Re
             outputs[index].add_event(event)
     body = make_response_head(request, streamed=False) | {"choices": [choices[index] for index in sorted(choices)]}
     # Always present: some clients (such as the `llm` command) fail without `usage`.
-    yield make_full_response(200, encode(body | {"usage": format_usage(usage)}))
+    body |= {"usage": format_usage(usage)} | cut
+    yield make_full_response(200, encode(body), *format_cut_header(cut))

@@ -14,7 +14,6 @@ from rightseat.doors.openbb.messages import ClientCall, ConversationItem, Posted
 from rightseat.doors.openbb.read import AddedContext, CitedSource, OpenBBRequest, find_last_user_index
 from rightseat.doors.openbb.wire import as_dict, to_json
 from rightseat.doors.openbb.workspace_tools import EXECUTE_TOOL
-from rightseat.engine.history import minimum_tokens, trim_to_budget
 from rightseat.http.fetch import OutboundClient
 from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, TextMessagePart, ToolCall, text_message
 from rightseat.types.sentences import get_sentence
@@ -112,21 +111,8 @@ async def complete_turn(request: OpenBBRequest, outbound: OutboundClient) -> Tur
             messages += make_tool_messages(request.added_data_tool, tool_data)
     images = [image for _, rendered in (*added, *pages) for image in rendered.images]
     attached = [*images, *(request.files if request.passes_files else ())]
-    messages = attach_to_last_user(drop_oldest_turns(messages, context, request), attached)
+    messages = attach_to_last_user(messages, attached)
     return replace(request.turn, messages=tuple(messages), context=tuple(context))
-
-
-def drop_oldest_turns(messages: list[Message], context: list[AppContext], request: OpenBBRequest) -> list[Message]:
-    """Drop the oldest turns that do not fit the context window: users cannot shorten a chat in Workspace."""
-    if request.context_window is None:
-        return messages
-    texts = [item.value for item in context] + [message.text for message in messages if message.role == "tool"]
-    dense = request.has_small_context
-    used = sum(client_results.estimate_result_tokens(text, dense=dense) - estimate_tokens(text) for text in texts)
-    used += sum(estimate_tokens(item.description + item.value) for item in context)
-    remaining = request.context_window * 3 // 4 - used
-    tools = request.turn.tools
-    return trim_to_budget(messages, tools, max(remaining, sum(minimum_tokens(messages, tools))))[0]
 
 
 async def read_data(raw: Any, name: str, budget: DataBudget, request: OpenBBRequest) -> RenderedResult:

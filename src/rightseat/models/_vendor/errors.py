@@ -66,9 +66,13 @@ class VendorErrors(UpstreamErrors):
     def incomplete_stream(self) -> RightseatError:
         return Incomplete("The model's answer ended before it was finished: try again.")
 
-    def context_too_long(self) -> RightseatError:
+    def context_too_long(self, message: object = "") -> RightseatError:
+        """Return the error with the numbers of tokens that the vendor's message names."""
+        tokens, window = parse_token_numbers(message if isinstance(message, str) else "")
         return ContextTooLong(
-            "The conversation is too long for this model: shorten it, or take a model with a longer context."
+            "The conversation is too long for this model: shorten it, or take a model with a longer context.",
+            tokens=tokens,
+            window=window,
         )
 
     def from_response(self, status: int, headers: Mapping[str, str], body: bytes) -> RightseatError:
@@ -89,6 +93,26 @@ class VendorErrors(UpstreamErrors):
 
     def _find_retry_after(self, error: Mapping[str, Any], headers: Mapping[str, str]) -> float | None:
         return parse_retry_after(headers)
+
+
+# In the words of OpenAI, vLLM, Anthropic and Google.
+_WINDOW = re.compile(
+    r"maximum context length is (\d{1,9})|(?:>|exceed context limit:[ \d+]{1,40}>) (\d{1,9})"
+    r"|tokens allowed \((\d{1,9})\)"
+)
+_PROMPT_TOKENS = re.compile(
+    r"(\d{1,9}) (?:tokens )?in (?:the|your) (?:messages|prompt)|has (\d{1,9}) input tokens|resulted in (\d{1,9}) tokens"
+    r"|too long: (\d{1,9}) tokens|context limit: (\d{1,9}) \+|token count \((\d{1,9})\)"
+)
+
+
+def parse_token_numbers(message: str) -> tuple[int | None, int | None]:
+    """Return the tokens of the prompt and the context window that a refusal names; None for what it does not name."""
+    matches = (pattern.search(message[:2000]) for pattern in (_PROMPT_TOKENS, _WINDOW))
+    tokens, window = (
+        next((int(group) for group in match.groups() if group), None) if match else None for match in matches
+    )
+    return tokens, window
 
 
 def _parse_status(name: object) -> int | None:

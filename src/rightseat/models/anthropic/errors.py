@@ -30,7 +30,7 @@ class AnthropicErrors(VendorErrors):
     def _recognize(self, error: Mapping[str, Any], status: int | None) -> RightseatError | None:
         message = error.get("message")
         too_long = status in (None, 400) and isinstance(message, str) and _TOO_LONG.search(message[:1000])
-        return self.context_too_long() if too_long else None
+        return self.context_too_long(message) if too_long else None
 
 
 ERRORS = AnthropicErrors()

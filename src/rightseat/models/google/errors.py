@@ -57,7 +57,7 @@ class GoogleErrors(VendorErrors):
         reasons = [detail.get("reason") for detail in _list_details(error)]
         if any(reason in _WRONG_KEY for reason in reasons) or message.startswith("API key not valid"):
             return self.from_status(401)
-        return self.context_too_long() if status in (None, 400) and _TOO_LONG.search(message) else None
+        return self.context_too_long(message) if status in (None, 400) and _TOO_LONG.search(message) else None
 
     def _find_retry_after(self, error: Mapping[str, Any], headers: Mapping[str, str]) -> float | None:
         """Return the seconds to wait, from RetryInfo or the Retry-After header."""

@@ -83,7 +83,7 @@ def from_exception(error: Exception, started: bool) -> RightseatError | None:
     if names & _CONTEXT_TOO_LONG or (
         status in (400, 413, 422, None) and names & (_REJECTED | _SERVER_ERRORS) and _mentions_context_length(error)
     ):
-        return ERRORS.context_too_long()
+        return ERRORS.context_too_long(str(error)[:2000])
     if names & _REFUSED or getattr(error, "code", None) == "content_filter":
         return errors.ContentRefused("The vendor does not let the model answer this. Ask in other words.")
     if names & _INVALID_OUTPUT:

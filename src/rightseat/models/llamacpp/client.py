@@ -164,7 +164,9 @@ def _make_context_error(error: dict[str, Any]) -> RightseatError:
         return ContextTooLong(
             f"The prompt has {prompt_tokens} tokens, and the model has room for {context_window}: "
             f"cut at least {max(1, prompt_tokens - context_window + 1)} tokens of messages or tools, "
-            "or serve it with more."
+            "or serve it with more.",
+            tokens=prompt_tokens,
+            window=context_window,
         )
     return ContextTooLong(
         "The conversation does not fit the model's context: cut messages or tools, or serve it with more."

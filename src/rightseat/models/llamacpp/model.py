@@ -7,17 +7,24 @@ servers, managed or attached, get our prompt and our grammar at the raw completi
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from rightseat.errors import CallerError, ContextTooLong, NotConfigured, UpstreamError
-from rightseat.models.llamacpp import completion, control_tokens, formats, prompt_log, slot_scheduler, tool_ranking
+from rightseat.errors import CallerError, NotConfigured, UpstreamError
+from rightseat.models.llamacpp import (
+    completion,
+    control_tokens,
+    formats,
+    prompt_log,
+    slot_scheduler,
+    token_counts,
+    tool_ranking,
+)
 from rightseat.models.llamacpp.client import LlamaServer, LlamaServerClient
 from rightseat.models.llamacpp.control_tokens import ControlTokenDiscovery, ControlTokens, select_control_tokens
 from rightseat.models.llamacpp.formats.answer_grammar import ThinkingTags
@@ -38,28 +45,11 @@ from rightseat.models.llamacpp.thinking import (
     is_thinking_enabled,
     template_variables,
 )
+from rightseat.models.llamacpp.token_counts import TokenCounts
 from rightseat.types.chunks import ModelChunk, TextChunk
-from rightseat.types.messages import TextMessagePart, text_message
+from rightseat.types.messages import Message, TextMessagePart, text_message
 from rightseat.types.model import UNDECLARED, Model, Prompt, RawPrompt, SamplingSettings
 from rightseat.types.streams import closing
-
-
-def add_largest_part(error: ContextTooLong, prompt: Prompt) -> ContextTooLong:
-    """Return the error with the name and share of the prompt's largest part."""
-    sizes = {
-        f"message {number} ({message.role})": len(message.text) + sum(len(c.arguments) for c in message.calls)
-        for number, message in enumerate(prompt.messages, 1)
-    }
-    if prompt.tools:
-        tools = [(tool.name, tool.description, tool.parameters) for tool in prompt.tools]
-        sizes["the tools"] = len(json.dumps(tools))
-    total = sum(sizes.values())
-    if len(sizes) < 2 or not total:
-        return error
-    largest = max(sizes, key=lambda name: sizes[name])
-    share = round(100 * sizes[largest] / total)
-    return ContextTooLong(f"{error.message} The largest part is {largest}, about {share} % of it.")
-
 
 log = logging.getLogger(__name__)
 
@@ -90,10 +80,12 @@ class PromptOptions(Struct, frozen=True, kw_only=True):
 
 
 class ModelDescription(Struct, frozen=True):
-    """Templates of a model, and its control tokens if its vocabulary is readable."""
+    """Templates of a model, its control tokens if its vocabulary is readable, and its context window."""
 
     sources: TemplateSources
     control_tokens: ControlTokens | None = None
+    context: int | None = None
+    """Context window that an attached server reports, in tokens."""
 
 
 ModelDescriber = Callable[[LlamaServer], Awaitable[ModelDescription]]
@@ -132,7 +124,7 @@ class LlamaCppModel(Model):
         context: int | None = None,
     ) -> None:
         self.name = name
-        self.capabilities = replace(UNDECLARED, text_only=True, enforced_context=context)
+        self.capabilities = replace(UNDECLARED, text_only=True, context=context)
         self.address = address
         self.weights = weights
         self._server = server
@@ -147,6 +139,8 @@ class LlamaCppModel(Model):
         self._chat_formats: dict[str, ChatFormat] = {}
         self._discovery: ControlTokenDiscovery | None = None
         self._adds_bos: bool | None = None
+        self._token_counts = TokenCounts()
+        self._message_overhead: int | None = None
 
     @property
     def engine_settings(self) -> str:
@@ -200,15 +194,12 @@ class LlamaCppModel(Model):
         )
         reader = completion.CompletionReader(plan, prompt.settings)
         stream = slot_scheduler.stream_in_slot(self._server, body, slot_scheduler.get_conversation(prompt))
-        try:
-            async with closing(stream) as chunks:
-                async for chunk in chunks:
-                    for model_chunk in reader.read_chunk(chunk):
-                        yield model_chunk
-                    if reader.finished:
-                        return
-        except ContextTooLong as error:
-            raise add_largest_part(error, prompt) from error
+        async with closing(stream) as chunks:
+            async for chunk in chunks:
+                for model_chunk in reader.read_chunk(chunk):
+                    yield model_chunk
+                if reader.finished:
+                    return
 
     async def _stream_raw(self, raw: RawPrompt, settings: SamplingSettings) -> AsyncIterator[ModelChunk]:
         await self.start()
@@ -220,6 +211,31 @@ class LlamaCppModel(Model):
             async for chunk in chunks:
                 for model_chunk in completion.read_raw_chunk(chunk, raw):
                     yield model_chunk
+
+    async def find_context(self) -> int | None:
+        if self.capabilities.context is not None:
+            return self.capabilities.context
+        await self.start()
+        return self._description.context if self._description is not None else None
+
+    async def count_prompt_tokens(self, prompt: Prompt, /) -> int:
+        await self.start()
+        _, text = await self._plan_prompt(prompt, recorded=False)
+        return len(text if isinstance(text, list) else await (await self._server.client()).tokenize(text, add=True))
+
+    async def count_message_tokens(self, messages: Sequence[Message], /) -> list[int]:
+        await self.start()
+        if self._message_overhead is None:
+            self._message_overhead = await self._measure_message_overhead()
+        client = await self._server.client()
+        return await token_counts.count_message_tokens(messages, self._token_counts, client, self._message_overhead)
+
+    async def _measure_message_overhead(self) -> int:
+        """Return the tokens that the chat template writes around a message, rounded up."""
+        question, answer = text_message("user", "a"), text_message("assistant", "b")
+        short = await self.count_prompt_tokens(Prompt(messages=(question,)))
+        long = await self.count_prompt_tokens(Prompt(messages=(question, answer, question)))
+        return max(0, (long - short + 1) // 2 - 1)
 
     async def tokenize(self, text: str, *, special: bool = True, add: bool = False, pieces: bool = False) -> list[Any]:
         """Return token ids; with `pieces`, objects with `id` and `piece`."""
@@ -266,7 +282,8 @@ class LlamaCppModel(Model):
         settings = replace(prompt.settings, parallel_calls=prompt.settings.parallel_calls or False)
         return replace(prompt, tool_choice=choice, settings=settings)
 
-    async def _plan_prompt(self, prompt: Prompt) -> tuple[PromptPlan, str | list[int]]:
+    async def _plan_prompt(self, prompt: Prompt, *, recorded: bool = True) -> tuple[PromptPlan, str | list[int]]:
+        """Return the plan and the prompt as it is sent. `recorded`: it is shown in the log of prompts."""
         description = self._description
         assert description is not None
         source = description.sources.select(bool(prompt.tools))
@@ -296,7 +313,8 @@ class LlamaCppModel(Model):
         if self._adds_bos:
             # The template's BOS token would be a second one, and two of them confuse a model.
             rendered = rendered.removeprefix(description.sources.bos)
-        prompt_log.record_prompt(self.name, rendered, plan.grammar)
+        if recorded:
+            prompt_log.record_prompt(self.name, rendered, plan.grammar)
         return plan, await control_tokens.tokenize_prompt(rendered, client)
 
     async def _find_prompt_prefix(self, system: str) -> str | list[int]:
@@ -402,6 +420,14 @@ def describe_from_server(template: TemplateChoice) -> ModelDescriber:
 
     async def describe(server: LlamaServer) -> ModelDescription:
         props = await (await server.client()).get_props()
-        return ModelDescription(template.resolve(sources_from_props(props), {}))
+        sources = template.resolve(sources_from_props(props), {})
+        return ModelDescription(sources, context=_read_context(props))
 
     return describe
+
+
+def _read_context(props: dict[str, Any]) -> int | None:
+    """Return the tokens of a slot's context that a llama-server reports at /props."""
+    settings = props.get("default_generation_settings")
+    context = settings.get("n_ctx") if isinstance(settings, dict) else None
+    return context if type(context) is int and context > 0 else None

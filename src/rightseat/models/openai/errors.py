@@ -27,7 +27,7 @@ class OpenAIErrors(VendorErrors):
 
     def _recognize(self, error: Mapping[str, Any], status: int | None) -> RightseatError | None:
         if status in (None, 400, 413, 422) and _is_context_too_long(error):
-            return self.context_too_long()
+            return self.context_too_long(error.get("message"))
         # Azure puts the filter's code into an inner error.
         inner = error.get("innererror")
         codes = (error.get("code"), inner.get("code") if isinstance(inner, dict) else None)

@@ -186,7 +186,7 @@ def parse_answer(head: ResponseHead, raw: bytes) -> GraphQLAnswer:
         value = json.loads(raw)
         return GraphQLAnswer(head, raw, [value], value.get("data"), value.get("errors", []))
     frames = parse_multipart(raw) if kind.startswith("multipart/") else parse_event_stream(raw)
-    assert all(set(frame) <= {"data", "incremental", "hasNext"} for frame in frames)
+    assert all(set(frame) <= {"data", "incremental", "extensions", "hasNext"} for frame in frames)
     assert [frame["hasNext"] for frame in frames] == [True] * (len(frames) - 1) + [False]
     return GraphQLAnswer(head, raw, frames, merge_increments(frames))
 

@@ -119,7 +119,7 @@ async def test_nothing_comes_after_the_answer_to_a_question_of_ours(asked_back: 
 @pytest.mark.demand("openbb.explicit_context_goes_model")
 async def test_a_model_that_says_how_much_it_takes_gets_no_more() -> None:
     class Little(FakeModel):
-        capabilities = Capabilities(enforced_context=4096)
+        capabilities = Capabilities(context=4096)
 
     text = json.dumps([{"n": n, "name": f"row {n}"} for n in range(5000)])
     model = Little(reply_text("ok"))
@@ -135,7 +135,7 @@ async def test_a_model_that_says_how_much_it_takes_gets_no_more() -> None:
 @pytest.mark.demand("openbb.empty_messages_422_messages")
 async def test_of_a_chat_that_has_grown_too_long_the_newest_is_told() -> None:
     class Little(FakeModel):
-        capabilities = Capabilities(enforced_context=4096)
+        capabilities = Capabilities(context=4096)
 
     model = Little(reply_text("ok"))
     said = [

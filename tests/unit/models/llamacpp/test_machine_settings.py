@@ -103,7 +103,7 @@ def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_chosen_context_is_the_one_that_prompts_are_measured_by(weights: Path) -> None:
     model = make_model(str(weights))
     assert isinstance(model, LlamaCppModel)
-    assert model.capabilities.enforced_context == 8192
+    assert model.capabilities.context == 8192
     assert Assistant("a", model).context_window == 8192
     assert model.engine_settings == "7 threads, 2 slots of 8192 tokens, batch 512"
 
@@ -119,13 +119,13 @@ def test_a_reload_chooses_the_same_engine(weights: Path, monkeypatch: pytest.Mon
 def test_options_win_over_the_machine(weights: Path) -> None:
     model = make_model(str(weights), {"context": 2048, "threads": 2, "batch": 32, "slots": 1})
     assert isinstance(model, LlamaCppModel)
-    assert model.capabilities.enforced_context == 2048
+    assert model.capabilities.context == 2048
     assert model.engine_settings == "2 threads, 1 slot of 2048 tokens, batch 32"
 
 
 def test_a_broken_file_still_makes_a_model_that_the_doctor_can_look_at(weights: Path) -> None:
     weights.write_bytes(b"GGUF and nothing else")
-    assert make_model(str(weights)).capabilities.enforced_context == 4096
+    assert make_model(str(weights)).capabilities.context == 4096
 
 
 @pytest.mark.parametrize(

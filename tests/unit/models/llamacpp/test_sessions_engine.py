@@ -156,6 +156,6 @@ async def test_a_full_context_says_what_to_cut(launch: Build) -> None:
             text_message("user", "word " * 300),
             system="Be.",
         )
-        with pytest.raises(ContextTooLong, match=r"room for 256: cut .* part is message 4 \(user\), about 9"):
+        with pytest.raises(ContextTooLong, match=r"room for 256: cut at least \d+ tokens"):
             await complete(llama, long)
         assert (await complete(llama, make_prompt(text_message("user", "Hi"), system="Be.")))[1].cached == 0
