@@ -32,8 +32,6 @@ _REFUSED_SHARE = 0.6
 _NAMED_SHARE = 0.95
 _MAX_LEARNED = 1024
 _BLOCKS = 4
-_BYTES_PER_TOKEN = 3
-"""Bytes of text that take a token at least, in most languages."""
 _MESSAGE_OVERHEAD = 32
 _TURNS_AT_ONCE = 8
 log = logging.getLogger(__name__)
@@ -202,8 +200,8 @@ async def fit_history(prompt: Prompt, limit: int, block: int, counter: CountsTok
         if fixed > limit:
             raise await _make_refusal(replace(prompt, messages=(*leading, *kept_first, *last_turn)), limit, counter)
         older = rounds
-    start = await _find_fitting_turn(older, limit - fixed, counter)
-    start = align_to_block(older, start, block * _BYTES_PER_TOKEN)
+    start, tokens = await _find_fitting_turn(older, limit - fixed, counter)
+    start = align_to_block(older, start, block * _round_bytes_per_token(older[start:], tokens))
     kept = [message for turn in older[start:] for message in turn]
     dropped = [message for turn in older[:start] for message in turn]
     if older is not turns:
@@ -222,20 +220,26 @@ def _split_rounds(turn: Sequence[Message]) -> tuple[list[Message], list[list[Mes
     return question, rounds
 
 
-async def _find_fitting_turn(turns: Sequence[Sequence[Message]], budget: int, counter: CountsTokens) -> int:
-    """Return the number of the oldest turn from which on all fit into the budget. Older turns are not counted, so
-    that the cost depends on the window and not on the conversation."""
-    start = len(turns)
+async def _find_fitting_turn(turns: Sequence[Sequence[Message]], budget: int, counter: CountsTokens) -> tuple[int, int]:
+    """Return the number of the oldest turn from which on all fit into the budget, and their tokens. Older turns are
+    not counted, so that the cost depends on the window and not on the conversation."""
+    start, tokens = len(turns), 0
     while start:
         first = max(0, start - _TURNS_AT_ONCE)
         counts = iter(await counter.count_message_tokens([message for turn in turns[first:start] for message in turn]))
         costs = [sum(itertools.islice(counts, len(turn))) for turn in turns[first:start]]
         for cost in reversed(costs):
-            if cost > budget:
-                return start
-            budget -= cost
+            if tokens + cost > budget:
+                return start, tokens
+            tokens += cost
             start -= 1
-    return start
+    return start, tokens
+
+
+def _round_bytes_per_token(turns: Sequence[Sequence[Message]], tokens: int) -> int:
+    """Return 4, 2 or 1: rounded down, so that the blocks of a conversation seldom change with its text."""
+    size = sum(_count_bytes(message) for turn in turns for message in turn)
+    return next((number for number in (4, 2) if size >= number * tokens), 1)
 
 
 def align_to_block(turns: Sequence[Sequence[Message]], start: int, block: int) -> int:

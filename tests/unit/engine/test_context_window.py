@@ -106,7 +106,7 @@ async def test_a_growing_conversation_keeps_its_beginning() -> None:
         fitted = await fit([*make_turns(count), text_message("user", "now")], 600, block=150)
         assert sum(map(estimate_message_tokens, fitted.messages)) > 300
         starts.append(fitted.messages[0].text)
-    assert len(set(starts)) < 15, "eighty requests, and the beginning changes seldom"
+    assert len(set(starts)) < 20, "eighty requests, and the beginning changes seldom"
     assert starts == sorted(starts, key=lambda text: int(text[1:])), "it only moves forward"
 
 
