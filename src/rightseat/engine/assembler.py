@@ -60,6 +60,7 @@ class EventAssembler:
         self.streamed_calls: dict[int, str] = {}
         self.provider_data: list[ProviderData] = []
         self.reason: str | None = None
+        self.report: object = None
         self.usage: Usage | None = None
 
     def push(self, chunk: ModelChunk) -> list[Event]:
@@ -85,8 +86,8 @@ class EventAssembler:
                 self.provider_data.append(ProviderData(provider, blob))
             case chunks.UsageChunk(usage):
                 self.usage = usage
-            case chunks.FinishChunk(reason):
-                self.reason = reason
+            case chunks.FinishChunk(reason, report):
+                self.reason, self.report = reason, report
             case _:
                 assert_never(chunk)
         return []

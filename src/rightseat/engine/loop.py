@@ -395,7 +395,8 @@ class Engine:
             state.batch = self.make_batch(state, answer.message)
             return events + state.batch.begin(answer.streamed_calls)
         state.finished = True
-        return [*events, *self.make_suggestions(state), RunFinished(cast(RunFinishReason, answer.reason), state.usage)]
+        finished = RunFinished(cast(RunFinishReason, answer.reason), state.usage, report=assembler.report)
+        return [*events, *self.make_suggestions(state), finished]
 
     def make_suggestions(self, state: TurnState) -> list[Event]:
         """Return suggested questions, with the first answer of a conversation only."""
@@ -416,7 +417,9 @@ class Engine:
     async def build_prompt(self, state: TurnState) -> Prompt:
         turn = state.turn
         if turn.raw is not None:
-            return Prompt(messages=turn.messages, raw=turn.raw, settings=turn.settings)
+            return Prompt(
+                messages=turn.messages, raw=turn.raw, settings=turn.settings, conversation=turn.conversation
+            )
         messages = [
             *system_messages(self.assistant.system, turn),
             *await self.history_with_stored_results(state),

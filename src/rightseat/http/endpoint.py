@@ -23,8 +23,8 @@ from rightseat.http.reply import Reply, ResponseStart
 from rightseat.http.sse import SseParser
 from rightseat.tools.text_calls.builtin import with_builtin_schema
 from rightseat.types.agents import AgentThreadState, Responder
-from rightseat.types.events import Event
-from rightseat.types.model import ToolSpec
+from rightseat.types.events import Event, Usage
+from rightseat.types.model import Prompt, ToolSpec
 from rightseat.types.schema import get_validator
 from rightseat.types.threads import NumberedEntry, ThreadEntry, ThreadStore
 from rightseat.types.tools import Tool
@@ -133,6 +133,16 @@ class Host(Protocol):
     def is_plain_model(self, name: str | None, /) -> bool: ...  # a bare model: no instructions, no tools
     def supports_completion(self, name: str | None, /) -> bool: ...  # of raw text: a turn may be `raw`
     async def embed(self, name: str | None, body: dict[str, Any], owner: Owner, /) -> dict[str, Any]: ...
+
+    async def rerank(
+        self, name: str | None, query: str, documents: list[str], owner: Owner, /
+    ) -> tuple[list[float], Usage]: ...
+
+    async def render_prompt(self, name: str | None, prompt: Prompt, /) -> str:
+        """Return the text that a local model's chat template makes of a prompt."""
+
+    async def get_engine_props(self, name: str | None, /) -> dict[str, Any]: ...  # of a local model
+    async def list_engine_slots(self, name: str | None, /) -> list[dict[str, Any]]: ...
 
     async def tokenize(self, name: str | None, text: str, /, *, add: bool, special: bool, pieces: bool) -> list[Any]:
         """Return the model's token ids of a text, or with `pieces` objects of id and text."""

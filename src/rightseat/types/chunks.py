@@ -49,6 +49,8 @@ class FinishChunk(Struct, frozen=True):
     """Finish reason of the answer. An answer without one is incomplete."""
 
     reason: Literal["stop", "length", "content_filter", "calls"]
+    report: Any = None
+    """What a local engine tells of the answer: stop type, counts, timings."""
 
 
 ModelChunk = (

@@ -147,11 +147,13 @@ class SubRunEvent(Struct, frozen=True, tag="Nested"):
 
 
 class RunFinished(Struct, frozen=True, tag="RunFinished"):
-    """End of a run. `pending`: client calls that it waits for. `usage`: total of its model calls."""
+    """End of a run. `pending`: client calls that it waits for. `usage`: total of its model calls. `report`: what a
+    local engine tells of the last answer, where the request asked for it."""
 
     reason: RunFinishReason
     usage: Usage | None = None
     pending: tuple[str, ...] = ()
+    report: Any = None
 
 
 class RunFailed(Struct, frozen=True, tag="RunFailed"):

@@ -47,15 +47,39 @@ class SamplingSettings(Struct, frozen=True, kw_only=True):
     extra: dict[str, Any] = {}
 
 
+class InfillPrompt(Struct, frozen=True):
+    """What surrounds a gap that the model fills in; the text before it is RawPrompt's."""
+
+    suffix: str
+    files: tuple[tuple[str, str], ...] = ()
+    """Name and text of other files, for context."""
+    begun: str = ""
+    """Start of the text in the gap."""
+
+
 class RawPrompt(Struct, frozen=True):
     """Text or tokens to continue without a chat template: for models that are CompletesText."""
 
-    text: str | tuple[int, ...]
+    text: str | tuple[int | str, ...]
+    """A text, or tokens with texts between them."""
     grammar: str = ""
     """GBNF grammar of the output."""
     logprobs: int | None = None
     """Number of alternatives reported for each token; None: no probabilities."""
     echo: bool = False
+    schema: dict[str, Any] | None = None
+    """JSON Schema of the output, instead of a grammar."""
+    infill: InfillPrompt | None = None
+    media: tuple[str, ...] = ()
+    """Images in base64, one for each MEDIA_MARKER in `text`."""
+    options: dict[str, Any] = {}
+    """Further fields of llama-server's /completion, which the door has checked."""
+    reports: bool = False
+    """Whether chunks carry tokens, probabilities and timings as llama-server tells them."""
+
+
+# Place of an image in a raw prompt, as llama-server's clients write it.
+MEDIA_MARKER = "<__media__>"
 
 
 class Prompt(Struct, frozen=True, kw_only=True):
@@ -202,6 +226,26 @@ class CountsTokens(Protocol):
 
     async def count_message_tokens(self, messages: Sequence[Message], /) -> list[int]:
         """Return the tokens that each message adds to a prompt."""
+
+
+@runtime_checkable
+class Reranks(Protocol):
+    async def rerank(self, query: str, documents: list[str], /) -> tuple[list[float], Usage]:
+        """Return the relevance of each document to the query."""
+
+
+@runtime_checkable
+class HasEngine(Protocol):
+    """A model whose engine is a llama-server: what that server's own routes tell."""
+
+    async def render_prompt(self, prompt: Prompt, /) -> str:
+        """Return the text that the chat template makes of a prompt."""
+
+    async def get_engine_props(self) -> dict[str, Any]:
+        """Return llama-server's properties without paths of this machine."""
+
+    async def list_engine_slots(self) -> list[dict[str, Any]]:
+        """Return the state of each slot without prompts and settings of its user."""
 
 
 @runtime_checkable

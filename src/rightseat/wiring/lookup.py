@@ -35,6 +35,7 @@ BUILTIN: dict[str, dict[str, str]] = {
         "openbb": "rightseat.doors.openbb:door",
         "copilotkit": "rightseat.doors.copilotkit:door",
         "mcp": "rightseat.doors.mcp:door",
+        "llamacpp": "rightseat.doors.llamacpp:door",
     },
     "agents": {
         "langgraph": "rightseat.agents.langgraph:langgraph",

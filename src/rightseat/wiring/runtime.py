@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -47,9 +48,12 @@ from rightseat.types.messages import Message
 from rightseat.types.model import (
     CompletesText,
     Embeds,
+    HasEngine,
     Model,
     ModelInfo,
     ModelLike,
+    Prompt,
+    Reranks,
     Tokenizes,
     adapt_model,
     find_protocol,
@@ -66,6 +70,10 @@ if TYPE_CHECKING:
     from rightseat.plugins.catalog import PluginCatalog
 
 log = logging.getLogger(__name__)
+NO_ENGINE = (
+    "This is for local models only, and this one is not local. Name one that is, or serve one with --model local."
+)
+NO_RERANKER = "This model reranks nothing. Give a local model a reranker: rerank = PATH.gguf."
 NO_TOKENIZER = "This model does not tell its tokens: only a local one does. Name one."
 
 
@@ -378,23 +386,54 @@ class Runtime:
     async def detokenize(self, name: str | None, tokens: list[int]) -> str:
         return await self._require_tokenizer(name).detokenize(tokens)
 
+    def _require_engine(self, name: str | None) -> HasEngine:
+        if (model := find_protocol(self.get_model(name), HasEngine)) is None:
+            raise NotConfigured(NO_ENGINE)
+        return model
+
+    async def render_prompt(self, name: str | None, prompt: Prompt) -> str:
+        return await self._require_engine(name).render_prompt(prompt)
+
+    async def get_engine_props(self, name: str | None) -> dict[str, Any]:
+        return await self._require_engine(name).get_engine_props()
+
+    async def list_engine_slots(self, name: str | None) -> list[dict[str, Any]]:
+        return await self._require_engine(name).list_engine_slots()
+
     async def embed(self, name: str | None, body: dict[str, Any], owner: Owner) -> dict[str, Any]:
         """Create embeddings, admitted by and charged to the owner's quota like a run."""
-        account, quota = await self.ledger.open_account(owner), self.quotas.for_owner(owner)
         model = self.get_model(name)
-        account.admit(quota, self.ledger.clock())
-        try:
+        async with self._charge_quota(owner, model) as charge:
             if (embedder := find_protocol(model, Embeds)) is None:
                 raise NotConfigured("This model has no embeddings. Name one that has.")
             response = await embedder.embed(body)
+            usage = response.get("usage")
+            charge(Usage(int(usage.get("prompt_tokens") or 0)) if isinstance(usage, dict) else Usage())
+        return response
+
+    async def rerank(
+        self, name: str | None, query: str, documents: list[str], owner: Owner
+    ) -> tuple[list[float], Usage]:
+        """Return the relevance of each document, admitted by and charged to the owner's quota like a run."""
+        model = self.get_model(name)
+        async with self._charge_quota(owner, model) as charge:
+            if (reranker := find_protocol(model, Reranks)) is None:
+                raise NotConfigured(NO_RERANKER)
+            scores, usage = await reranker.rerank(query, documents)
+            charge(usage)
+        return scores, usage
+
+    @asynccontextmanager
+    async def _charge_quota(self, owner: Owner, model: Model | None) -> AsyncIterator[Callable[[Usage], None]]:
+        """Admit a request that is no run; yields the function that takes its usage. Nothing is charged on failure."""
+        account, quota = await self.ledger.open_account(owner), self.quotas.for_owner(owner)
+        account.admit(quota, self.ledger.clock())
+        try:
+            yield lambda usage: account.charge(usage, model.info if model is not None else None)
         finally:
             account.running -= 1
-        usage = response.get("usage")
-        used = Usage(int(usage.get("prompt_tokens") or 0)) if isinstance(usage, dict) else Usage()
-        account.charge(used, model.info if model is not None else None)
         if quota.has_daily_limit:
             await self.ledger.save_usage(owner, account)
-        return response
 
     async def __aenter__(self) -> Self:
         try:

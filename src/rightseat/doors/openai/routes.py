@@ -1,16 +1,24 @@
-"""Routes of the OpenAI API, and `/tokenize` and `/detokenize` for local models in llama-server's shapes."""
+"""Routes of the OpenAI API, and `/tokenize`, `/detokenize` and `/apply-template` of llama-server for local models."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from itertools import count
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
-from rightseat.doors.openai.read import OpenAIRequest, read_chat, read_completion, read_embedding
-from rightseat.doors.openai.wire import ChatRequest, CompletionRequest, EmbeddingRequest
+from rightseat.doors.openai.read import (
+    OpenAIRequest,
+    parse_message,
+    parse_tool,
+    read_chat,
+    read_completion,
+    read_embedding,
+)
+from rightseat.doors.openai.wire import ChatMessage, ChatRequest, CompletionRequest, EmbeddingRequest, ToolDefinition
 from rightseat.doors.openai.write import encode, make_error_response, refuse, reply_completion, stream_completion
 from rightseat.errors import NotConfigured, RightseatError
 from rightseat.http.endpoint import (
@@ -26,6 +34,7 @@ from rightseat.http.endpoint import (
     make_reply,
 )
 from rightseat.http.reply import Reply
+from rightseat.types.model import Prompt
 from rightseat.types.streams import merge_unless_single
 from rightseat.types.text import decode_or_none
 
@@ -45,6 +54,12 @@ class DetokenizeRequest(Struct, kw_only=True):
     model: str | None = None
 
 
+class ApplyTemplateRequest(Struct, kw_only=True):
+    messages: Annotated[list[ChatMessage], Meta(min_length=1)]
+    model: str | None = None
+    tools: list[ToolDefinition] | None = None
+
+
 def tokenize(request: Request, host: Host) -> Reply:
     body = decode_body(request.body, TokenizeRequest)
     name, special = host.resolve_responder(body.model), body.parse_special
@@ -56,6 +71,17 @@ def detokenize(request: Request, host: Host) -> Reply:
     body = decode_body(request.body, DetokenizeRequest)
     text = host.detokenize(host.resolve_responder(body.model), body.tokens)
     return reply_result(text, lambda result: {"content": result})
+
+
+def apply_template(request: Request, host: Host) -> Reply:
+    """Render the messages and tools of a request by a local model's chat template, without an assistant's own."""
+    body = decode_body(request.body, ApplyTemplateRequest)
+    prompt = Prompt(
+        messages=tuple(map(parse_message, body.messages, count())),
+        tools=tuple(map(parse_tool, body.tools or (), count())),
+    )
+    rendered = host.render_prompt(host.resolve_responder(body.model), prompt)
+    return reply_result(rendered, lambda result: {"prompt": result})
 
 
 async def reply_result(result: Awaitable[T], make_body: Callable[[T], dict[str, Any]]) -> Reply:
@@ -174,6 +200,9 @@ door = Door(
         *(replace(route, path=route.path.removeprefix("/v1")) for route in V1_ROUTES),
         Route("POST", "/tokenize", tokenize, body_type=TokenizeRequest, summary="A local model's tokens"),
         Route("POST", "/detokenize", detokenize, body_type=DetokenizeRequest, summary="The text of tokens"),
+        Route(
+            "POST", "/apply-template", apply_template, body_type=ApplyTemplateRequest, summary="The prompt of messages"
+        ),
         Route("POST", "/v1/audio/transcriptions", create_transcription, summary="Not configured"),
     ),
     format_error=refuse,

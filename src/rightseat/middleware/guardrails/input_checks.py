@@ -11,7 +11,7 @@ from rightseat.errors import GuardrailRefused
 from rightseat.middleware.guardrails.matchers import RuleViolation, WordList
 from rightseat.middleware.guardrails.rules import GuardrailPolicy, TextRules, apply_checks
 from rightseat.types.messages import Message, MessagePart, TextMessagePart, text_message
-from rightseat.types.model import Model, Tokenizes, find_protocol
+from rightseat.types.model import InfillPrompt, Model, RawPrompt, Tokenizes, find_protocol
 from rightseat.types.text import estimate_tokens
 from rightseat.types.turn import Turn
 
@@ -54,7 +54,7 @@ def apply_local_rules(guard: GuardrailPolicy, turn: Turn) -> Turn:
     if turn.raw is not None:
         if not isinstance(turn.raw.text, str) and rules:
             raise make_refusal(guard, turn, "unchecked")
-        texts.append(turn.raw.text if isinstance(turn.raw.text, str) else "")
+        texts += list_raw_texts(turn.raw)
     for text in texts:
         if problem := rules.find_problem(text):
             raise make_refusal(guard, turn, problem)
@@ -87,9 +87,28 @@ def clean_history(guard: GuardrailPolicy, turn: Turn, newest_index: int, denied:
         for number, message in enumerate(turn.messages)
     )
     turn = replace(turn, messages=messages)
-    if turn.raw is not None and isinstance(turn.raw.text, str) and rules.redaction is not None:
-        turn = replace(turn, raw=replace(turn.raw, text=rules.redaction.redact(turn.raw.text)))
+    if turn.raw is not None and rules.redaction is not None:
+        texts = map(rules.redaction.redact, list_raw_texts(turn.raw))
+        turn = replace(turn, raw=replace_raw_texts(turn.raw, list(texts)))
     return turn
+
+
+def list_raw_texts(raw: RawPrompt) -> list[str]:
+    """Return the texts of a raw prompt; tokens are none."""
+    texts = [raw.text] if isinstance(raw.text, str) else []
+    if raw.infill is not None:
+        texts += [raw.infill.suffix, raw.infill.begun, *(text for file in raw.infill.files for text in file)]
+    return texts
+
+
+def replace_raw_texts(raw: RawPrompt, texts: list[str]) -> RawPrompt:
+    """Return the raw prompt with other texts, in the order of `list_raw_texts`."""
+    if isinstance(raw.text, str):
+        raw, texts = replace(raw, text=texts[0]), texts[1:]
+    if raw.infill is not None:
+        files = tuple(zip(texts[2::2], texts[3::2], strict=True))
+        raw = replace(raw, infill=InfillPrompt(texts[0], files, texts[1]))
+    return raw
 
 
 def clean_message(message: Message, rules: TextRules, denied: WordList, *, is_new: bool) -> Message:
@@ -120,9 +139,9 @@ async def run_checks(guard: GuardrailPolicy, turn: Turn, find_model: ModelLookup
         else:
             messages[number] = text_message("user", REMOVED, id=messages[number].id)
     turn = replace(turn, messages=tuple(messages))
-    if turn.raw is not None and isinstance(turn.raw.text, str):
-        text = await check_text(guard, turn, turn.raw.text, find_model)
-        turn = replace(turn, raw=replace(turn.raw, text=text))
+    if turn.raw is not None:
+        texts = [await check_text(guard, turn, text, find_model) for text in list_raw_texts(turn.raw)]
+        turn = replace(turn, raw=replace_raw_texts(turn.raw, texts))
     return turn
 
 

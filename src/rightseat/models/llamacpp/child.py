@@ -33,8 +33,8 @@ _PR_SET_PDEATHSIG = 1
 class LaunchOptions(Struct, frozen=True):
     """What to run. `context` is per slot; `threads` None: as the machine has cores; `batch` is the user's choice,
     `cpu_batch` the one without a GPU where the user made none; `pooling` is for embedding models whose file names
-    no pooling; `lora_on_request`: the adapter applies only to requests that enable it; `binary` is a llama-server
-    to spawn instead of xllamacpp."""
+    no pooling, "rank" for rerankers; `lora_on_request`: the adapter applies only to requests that enable it; `binary`
+    is a llama-server to spawn instead of xllamacpp; `mmproj` is the image encoder."""
 
     model: Path
     context: int = 4096
@@ -45,11 +45,12 @@ class LaunchOptions(Struct, frozen=True):
     gpu_layers: int | None = None
     cache_mib: int = 512
     embedding: bool = False
-    pooling: Literal["mean", "cls", "last"] | None = None
+    pooling: Literal["mean", "cls", "last", "rank"] | None = None
     lora: Path | None = None
     lora_on_request: bool = False
     slot_save_path: Path | None = None
     binary: Path | None = None
+    mmproj: Path | None = None
 
     def describe(self) -> str:
         """Return threads, slots, context and batch in words, for the log and `rightseat doctor`."""
@@ -126,6 +127,8 @@ def start_server(launch: LaunchOptions, key: str) -> tuple[str, object]:
         adapter = xllamacpp.CommonAdapterLoraInfo()
         adapter.path, adapter.scale = str(launch.lora), 0.0 if launch.lora_on_request else 1.0
         params.lora_adapters = [adapter]
+    if launch.mmproj is not None:
+        params.mmproj.path = str(launch.mmproj)
     server = xllamacpp.Server(params)
     return server.listening_address, server
 
@@ -148,6 +151,7 @@ def spawn_binary(launch: LaunchOptions, key: str) -> tuple[str, subprocess.Popen
     command += ["--embeddings"] if launch.embedding else []
     command += ["--pooling", launch.pooling] if launch.pooling else []
     command += ["--lora", str(launch.lora)] if launch.lora else []
+    command += ["--mmproj", str(launch.mmproj)] if launch.mmproj else []
     command += ["--slot-save-path", str(launch.slot_save_path)] if launch.slot_save_path else []
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[key_file], preexec_fn=die_with_parent)
     os.close(key_file)

@@ -41,11 +41,17 @@ T = TypeVar("T")
 
 
 class Timings(Struct, frozen=True):
-    """Token counts and times: `cache_n` cached prompt tokens, `predicted_n` generated."""
+    """Token counts and times: `cache_n` cached prompt tokens, `prompt_n` read, `predicted_n` generated."""
 
     cache_n: int = 0
+    prompt_n: int = 0
+    prompt_ms: float = 0
+    prompt_per_token_ms: float = 0
+    prompt_per_second: float = 0
     predicted_n: int = 0
     predicted_ms: float = 0
+    predicted_per_token_ms: float = 0
+    predicted_per_second: float = 0
 
 
 class CompletionChunk(Struct, frozen=True):
@@ -58,6 +64,13 @@ class CompletionChunk(Struct, frozen=True):
     tokens_evaluated: int = 0
     tokens_predicted: int = 0
     completion_probabilities: list[dict[str, Any]] = []
+    tokens: list[int] = []
+    prompt: str = ""
+    stopping_word: str = ""
+    has_new_line: bool = False
+    truncated: bool = False
+    tokens_cached: int = 0
+    generation_settings: dict[str, Any] | None = None
     timings: Timings | None = None
     prompt_progress: Any = None
     error: Any = None
@@ -84,6 +97,20 @@ class TokenizeResponse(Struct, Generic[T], frozen=True):
 
 class DetokenizeResponse(Struct, frozen=True):
     content: str
+
+
+class RerankResult(Struct, frozen=True):
+    index: int
+    relevance_score: float
+
+
+class RerankUsage(Struct, frozen=True):
+    prompt_tokens: int = 0
+
+
+class RerankResponse(Struct, frozen=True):
+    results: list[RerankResult]
+    usage: RerankUsage = RerankUsage()
 
 
 _NOT_OFFERED = (
@@ -151,6 +178,8 @@ def error_from_object(status: int, error: Any) -> RightseatError:
     message = message.lower() if isinstance(message, str) else ""
     if error.get("type") == "exceed_context_size_error" or "context size" in message:
         return _make_context_error(error)
+    if status == 400 and "failed to load image" in message:
+        return CallerError("The model's server cannot read an image: check it, or send it as PNG or JPEG.")
     if status == 400 and "grammar" in message:
         return CallerError(
             "The model's server does not take this grammar: check it, or simplify the schema.", param="grammar"
@@ -261,6 +290,9 @@ class LlamaServerClient:
 
     async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
         return await self._request_json("v1/embeddings", body, dict[str, Any])
+
+    async def rerank(self, query: str, documents: list[str]) -> RerankResponse:
+        return await self._request_json("v1/rerank", {"query": query, "documents": documents}, RerankResponse)
 
     async def get_props(self) -> dict[str, Any]:
         return await self._request_json("props", None, dict[str, Any])

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from msgspec import to_builtins
+
 from rightseat.errors import CallerError, UpstreamGarbled
-from rightseat.models.llamacpp.client import CompletionChunk
+from rightseat.models.llamacpp.client import CompletionChunk, Timings
 from rightseat.models.llamacpp.formats.format import PromptPlan
+from rightseat.models.llamacpp.grammar.rules import GrammarRules
 from rightseat.tools.text_calls.reader import StopSequenceFilter, TextFormatError
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
 from rightseat.types.model import RawPrompt, SamplingSettings
+
+# A text, tokens, or a text with images.
+RequestPrompt = str | list[int] | dict[str, Any]
 
 _MAX_TOP_LOGPROBS = 20
 
@@ -63,7 +69,7 @@ def _parse_logit_bias(bias: dict[str, Any]) -> list[list[Any]]:
 
 def build_request_body(
     plan: PromptPlan,
-    prompt: str | list[int],
+    prompt: RequestPrompt,
     settings: SamplingSettings,
     *,
     default_max_tokens: int,
@@ -82,33 +88,84 @@ def build_request_body(
     return request | {name: value for name, value in optional.items() if value} | plan.engine_fields
 
 
-def build_raw_request(raw: RawPrompt, settings: SamplingSettings) -> dict[str, Any]:
-    """Build the body for raw text without a chat template; unset options are omitted."""
+def check_grammar(grammar: str) -> None:
+    """Raise CallerError for a caller's grammar that the engine must not get."""
     depth = deepest = 0
-    for sign in raw.grammar:
+    for sign in grammar:
         depth += (sign == "(") - (sign == ")")
         deepest = max(deepest, depth)
-    if len(raw.grammar) > MAX_GRAMMAR_CHARS or deepest > MAX_GRAMMAR_DEPTH:
+    if len(grammar) > MAX_GRAMMAR_CHARS or deepest > MAX_GRAMMAR_DEPTH:
         raise CallerError("grammar: it is too long or too deeply nested. Simplify it.", param="grammar")
+
+
+def build_schema_grammar(schema: dict[str, Any]) -> str:
+    """Return the GBNF of a JSON value that fits the schema."""
+    rules = GrammarRules()
+    root = rules.reserve("root")
+    rules.define(root, rules.add_schema(schema, "answer"))
+    return rules.to_gbnf(root)
+
+
+def build_raw_request(
+    raw: RawPrompt, settings: SamplingSettings, prompt: RequestPrompt, default_max_tokens: int = DEFAULT_RAW_TOKENS
+) -> dict[str, Any]:
+    """Build the body for raw text without a chat template; unset options are omitted."""
+    check_grammar(raw.grammar)
+    grammar = raw.grammar if raw.schema is None else build_schema_grammar(raw.schema)
     body: dict[str, Any] = {
-        "prompt": raw.text if isinstance(raw.text, str) else [*raw.text],
+        "prompt": prompt,
         "cache_prompt": True,
-        **build_sampling(settings, default_max_tokens=DEFAULT_RAW_TOKENS),
+        **build_sampling(settings, default_max_tokens=default_max_tokens),
+        **raw.options,
     }
     # With logprobs = 0 the chosen token's own logprob is still wanted.
     n_probs = None if raw.logprobs is None else max(1, raw.logprobs)
-    optional = {"stop": list(settings.stop), "grammar": raw.grammar, "n_probs": n_probs}
+    optional = {"stop": list(settings.stop), "grammar": grammar, "n_probs": n_probs}
     return body | {name: value for name, value in optional.items() if value}
 
 
 def read_raw_chunk(chunk: CompletionChunk, raw: RawPrompt) -> Iterator[ModelChunk]:
+    if raw.reports:
+        yield from _read_reported_chunk(chunk)
+        return
     # The end-of-text token has no text.
     tokens = None if raw.logprobs is None else [t for t in format_logprobs(chunk, raw.logprobs) if t["token"]]
     if chunk.content or tokens:
         yield TextChunk(chunk.content, tokens and {"content": tokens})
     if chunk.stop:
         yield UsageChunk(Usage(chunk.tokens_evaluated, chunk.tokens_predicted))
-        yield FinishChunk("stop" if chunk.stop_type in ("eos", "word") else "length")
+        yield FinishChunk(_raw_finish_reason(chunk))
+
+
+def _raw_finish_reason(chunk: CompletionChunk) -> Literal["stop", "length"]:
+    return "stop" if chunk.stop_type in ("eos", "word") else "length"
+
+
+def _read_reported_chunk(chunk: CompletionChunk) -> Iterator[ModelChunk]:
+    """Yield the text with its tokens and probabilities: a guardrail that changes the text drops them too."""
+    if chunk.content or chunk.tokens or chunk.completion_probabilities:
+        report = {"content": chunk.completion_probabilities, "tokens": chunk.tokens}
+        timings = None if chunk.stop else chunk.timings
+        yield TextChunk(chunk.content, report if timings is None else report | {"timings": to_builtins(timings)})
+    if chunk.stop:
+        yield UsageChunk(chunk.usage)
+        yield FinishChunk(_raw_finish_reason(chunk), make_report(chunk))
+
+
+def make_report(chunk: CompletionChunk) -> dict[str, Any]:
+    """Return the fields of the last chunk that llama-server's clients read. Adapters have paths of this machine."""
+    settings = {key: value for key, value in (chunk.generation_settings or {}).items() if key != "lora"}
+    return {
+        "id_slot": chunk.id_slot,
+        "generation_settings": settings,
+        "prompt": chunk.prompt,
+        "has_new_line": chunk.has_new_line,
+        "truncated": chunk.truncated,
+        "stop_type": chunk.stop_type,
+        "stopping_word": chunk.stopping_word,
+        "tokens_cached": chunk.tokens_cached,
+        "timings": to_builtins(chunk.timings or Timings()),
+    }
 
 
 # OpenAI's value for an impossible token: JSON has no infinity.

@@ -19,17 +19,25 @@ from rightseat.errors import CallerError, NotConfigured, UpstreamError
 from rightseat.models.llamacpp import (
     completion,
     control_tokens,
+    engine_info,
     formats,
+    media,
     prompt_log,
     slot_scheduler,
     token_counts,
     tool_ranking,
 )
 from rightseat.models.llamacpp.client import LlamaServer, LlamaServerClient
+from rightseat.models.llamacpp.completion import RequestPrompt
 from rightseat.models.llamacpp.control_tokens import ControlTokenDiscovery, ControlTokens, select_control_tokens
 from rightseat.models.llamacpp.formats.answer_grammar import ThinkingTags
 from rightseat.models.llamacpp.formats.format import FormatContext, PromptPlan, ToolCallFormat
 from rightseat.models.llamacpp.gguf import read_header
+from rightseat.models.llamacpp.infill import InfillTokens, infill_tokens_from_header
+from rightseat.models.llamacpp.media import PromptMedia
+from rightseat.models.llamacpp.prefix_cache import PromptText
+from rightseat.models.llamacpp.raw_prompt import RawPromptBuilder, get_media_marker
+from rightseat.models.llamacpp.rerank import Reranker
 from rightseat.models.llamacpp.template import (
     ChatTemplate,
     TemplateChoice,
@@ -47,8 +55,9 @@ from rightseat.models.llamacpp.thinking import (
 )
 from rightseat.models.llamacpp.token_counts import TokenCounts
 from rightseat.types.chunks import ModelChunk, TextChunk
-from rightseat.types.messages import Message, TextMessagePart, text_message
-from rightseat.types.model import UNDECLARED, Model, Prompt, RawPrompt, SamplingSettings
+from rightseat.types.events import Usage
+from rightseat.types.messages import Message, text_message
+from rightseat.types.model import MEDIA_MARKER, UNDECLARED, Model, Prompt, RawPrompt
 from rightseat.types.streams import closing
 
 log = logging.getLogger(__name__)
@@ -86,6 +95,8 @@ class ModelDescription(Struct, frozen=True):
     control_tokens: ControlTokens | None = None
     context: int | None = None
     """Context window that an attached server reports, in tokens."""
+    infill_tokens: InfillTokens | None = None
+    """Tokens of a gap that the file names; others are searched when a gap is to be filled."""
 
 
 ModelDescriber = Callable[[LlamaServer], Awaitable[ModelDescription]]
@@ -122,9 +133,12 @@ class LlamaCppModel(Model):
         address: str | None = None,
         weights: Path | None = None,
         context: int | None = None,
+        reranker: Reranker | None = None,
+        sees_images: bool = False,
     ) -> None:
         self.name = name
-        self.capabilities = replace(UNDECLARED, text_only=True, context=context)
+        seen = replace(UNDECLARED, advertises_images=True) if sees_images else replace(UNDECLARED, text_only=True)
+        self.capabilities = replace(seen, context=context)
         self.address = address
         self.weights = weights
         self._server = server
@@ -133,6 +147,8 @@ class LlamaCppModel(Model):
         self.has_adapter = has_adapter
         self._precached_prompts = precached_prompts
         self._embedder = embedder
+        self._reranker = reranker
+        self._raw_prompts = RawPromptBuilder(context)
         self._start_attempted = False
         self._starting = asyncio.Lock()
         self._description: ModelDescription | None = None
@@ -171,17 +187,18 @@ class LlamaCppModel(Model):
         await self._server.close()
         if self._embedder is not None:
             await self._embedder.close()
+        if self._reranker is not None:
+            await self._reranker.close()
 
     def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
-        return self.stream_chat(prompt) if prompt.raw is None else self._stream_raw(prompt.raw, prompt.settings)
+        return self.stream_chat(prompt) if prompt.raw is None else self._stream_raw(prompt, prompt.raw)
 
     async def stream_chat(self, prompt: Prompt, *, uses_adapter: bool = False) -> AsyncIterator[ModelChunk]:
         """Stream the answer to a chat. `uses_adapter`: with the adapter even where the format does not need it."""
-        if any(not isinstance(part, TextMessagePart) for message in prompt.messages for part in message.parts):
-            raise CallerError("This model reads text only: send no images or files.")
+        prompt, images = await self._extract_images(prompt)
         await self.start()
         prompt = await self._choose_tool(prompt)
-        plan, text = await self._plan_prompt(prompt)
+        plan, text = await self._plan_prompt(prompt, images)
         if uses_adapter:
             plan = replace(plan, uses_adapter=True)
         body = completion.build_request_body(
@@ -201,13 +218,17 @@ class LlamaCppModel(Model):
                 if reader.finished:
                     return
 
-    async def _stream_raw(self, raw: RawPrompt, settings: SamplingSettings) -> AsyncIterator[ModelChunk]:
+    async def _stream_raw(self, prompt: Prompt, raw: RawPrompt) -> AsyncIterator[ModelChunk]:
         await self.start()
-        body = completion.build_raw_request(raw, settings)
+        assert self._description is not None
+        client = await self._server.client()
+        content = await self._raw_prompts.build(raw, client, self._description.infill_tokens)
+        default = self._options.max_tokens if raw.reports else completion.DEFAULT_RAW_TOKENS
+        body = completion.build_raw_request(raw, prompt.settings, content, default)
         if raw.echo:
-            text = raw.text
-            yield TextChunk(text if isinstance(text, str) else await (await self._server.client()).detokenize([*text]))
-        async with closing(slot_scheduler.stream_in_slot(self._server, body)) as chunks:
+            yield TextChunk(await client.detokenize(content) if isinstance(content, list) else str(raw.text))
+        conversation = slot_scheduler.get_conversation(prompt)
+        async with closing(slot_scheduler.stream_in_slot(self._server, body, conversation)) as chunks:
             async for chunk in chunks:
                 for model_chunk in completion.read_raw_chunk(chunk, raw):
                     yield model_chunk
@@ -220,8 +241,12 @@ class LlamaCppModel(Model):
 
     async def count_prompt_tokens(self, prompt: Prompt, /) -> int:
         await self.start()
-        _, text = await self._plan_prompt(prompt, recorded=False)
-        return len(text if isinstance(text, list) else await (await self._server.client()).tokenize(text, add=True))
+        text_only, images = media.drop_media(prompt)
+        _, rendered = await self._render_prompt(text_only)
+        client = await self._server.client()
+        text = await control_tokens.tokenize_prompt(rendered, client)
+        tokens = text if isinstance(text, list) else await client.tokenize(text, add=True)
+        return len(tokens) + images * media.IMAGE_TOKENS
 
     async def count_message_tokens(self, messages: Sequence[Message], /) -> list[int]:
         await self.start()
@@ -269,6 +294,38 @@ class LlamaCppModel(Model):
             )
         return await self._embedder.embed(body)
 
+    async def rerank(self, query: str, documents: list[str]) -> tuple[list[float], Usage]:
+        if self._reranker is None:
+            raise NotConfigured("No reranker is set up here. Give the local model one: rerank = PATH.gguf.")
+        return await self._reranker.rerank(query, documents)
+
+    async def render_prompt(self, prompt: Prompt) -> str:
+        """Return the text that the chat template makes of a prompt, with a marker in the place of each image."""
+        await self.start()
+        marked, _ = await self._extract_images(prompt, MEDIA_MARKER)
+        return (await self._render_prompt(marked))[1].replace(control_tokens.MARK, "")
+
+    async def get_engine_props(self) -> dict[str, Any]:
+        await self.start()
+        assert self._description is not None
+        client = await self._server.client()
+        return await engine_info.get_props(client, self.name, self._description.sources, self._options.max_tokens)
+
+    async def list_engine_slots(self) -> list[dict[str, Any]]:
+        await self.start()
+        return await engine_info.list_slots(await self._server.client())
+
+    async def _extract_images(self, prompt: Prompt, marker: str | None = None) -> tuple[Prompt, PromptMedia | None]:
+        """Return the prompt with a marker for each image, and the images; None if it has none."""
+        if not media.has_media(prompt):
+            return prompt, None
+        launch = self._server.launch
+        if launch is not None and launch.mmproj is None:
+            raise CallerError(media.NO_IMAGES)
+        await self.start()
+        marker = marker or await get_media_marker(await self._server.client())
+        return await media.extract_media(prompt, marker)
+
     async def _choose_tool(self, prompt: Prompt) -> Prompt:
         """Narrow the prompt's tool choice by `tool_ranking`, for models too small to choose."""
         assert self._description is not None
@@ -282,8 +339,14 @@ class LlamaCppModel(Model):
         settings = replace(prompt.settings, parallel_calls=prompt.settings.parallel_calls or False)
         return replace(prompt, tool_choice=choice, settings=settings)
 
-    async def _plan_prompt(self, prompt: Prompt, *, recorded: bool = True) -> tuple[PromptPlan, str | list[int]]:
-        """Return the plan and the prompt as it is sent. `recorded`: it is shown in the log of prompts."""
+    async def _plan_prompt(self, prompt: Prompt, images: PromptMedia | None = None) -> tuple[PromptPlan, RequestPrompt]:
+        plan, rendered = await self._render_prompt(prompt)
+        prompt_log.record_prompt(self.name, rendered, plan.grammar)
+        if images is not None:
+            return plan, images.to_request(rendered)
+        return plan, await control_tokens.tokenize_prompt(rendered, await self._server.client())
+
+    async def _render_prompt(self, prompt: Prompt) -> tuple[PromptPlan, str]:
         description = self._description
         assert description is not None
         source = description.sources.select(bool(prompt.tools))
@@ -313,14 +376,14 @@ class LlamaCppModel(Model):
         if self._adds_bos:
             # The template's BOS token would be a second one, and two of them confuse a model.
             rendered = rendered.removeprefix(description.sources.bos)
-        if recorded:
-            prompt_log.record_prompt(self.name, rendered, plan.grammar)
-        return plan, await control_tokens.tokenize_prompt(rendered, client)
+        return plan, rendered
 
-    async def _find_prompt_prefix(self, system: str) -> str | list[int]:
+    async def _find_prompt_prefix(self, system: str) -> PromptText:
         """Return the common prefix of all prompts with this system message."""
         prompts = [Prompt(messages=(text_message("system", system), text_message("user", word))) for word in ("a", "b")]
-        first, second = [(await self._plan_prompt(prompt))[1] for prompt in prompts]
+        client = await self._server.client()
+        rendered = [(await self._render_prompt(prompt))[1] for prompt in prompts]
+        first, second = [await control_tokens.tokenize_prompt(text, client) for text in rendered]
         return first[: slot_scheduler.common_prefix_length(first, second)]
 
     async def _find_control_tokens(
@@ -410,7 +473,8 @@ def describe_from_file(path: Path, template: TemplateChoice) -> ModelDescriber:
         header = await asyncio.to_thread(read_header, path)
         sources = template.resolve(sources_from_header(header), header.templates)
         written = sources.default + (sources.tool_use or "")
-        return ModelDescription(sources, select_control_tokens(header.control_tokens, header.added_tokens, written))
+        tokens = select_control_tokens(header.control_tokens, header.added_tokens, written)
+        return ModelDescription(sources, tokens, infill_tokens_from_header(header))
 
     return describe
 

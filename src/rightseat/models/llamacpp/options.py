@@ -28,6 +28,7 @@ from rightseat.models.llamacpp.model import (
     describe_from_server,
 )
 from rightseat.models.llamacpp.process import SupervisionPolicy
+from rightseat.models.llamacpp.rerank import Reranker
 from rightseat.models.llamacpp.supervision import AttachedServer, SharedServer
 from rightseat.models.llamacpp.template import parse_template_choice
 from rightseat.types.model import Model
@@ -91,6 +92,12 @@ class LocalOptions(CommonOptions, frozen=True, kw_only=True):
     pooling: Pooling | None = None
     """How the vectors of tokens become one. Without `embedding`, the model's own weights serve /v1/embeddings."""
 
+    rerank: str | None = None
+    """A GGUF file of a reranking model that serves /rerank, in another engine that starts with the first request."""
+    mmproj: str | None = None
+    """A GGUF file of the model's image encoder. With it the model takes images. A pulled model's is found in its
+    folder (mmproj*.gguf)."""
+
 
 class AttachedOptions(CommonOptions, frozen=True, kw_only=True):
     api_key: str | None = None
@@ -114,6 +121,7 @@ def make_unchecked_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel
     path = _find_model_file(name) if name else weights.require_weights()
     policy = SupervisionPolicy(start_timeout=settings.start_timeout, timeouts=settings.timeouts)
     chosen = _choose_settings(path, settings)
+    mmproj = _find_mmproj(name, settings)
     launch = LaunchOptions(
         path,
         context=chosen.context,
@@ -123,10 +131,12 @@ def make_unchecked_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel
         cpu_batch=chosen.batch,
         gpu_layers=settings.gpu_layers,
         cache_mib=settings.cache_mib,
-        slot_save_path=_prompt_cache_folder(settings),
+        # The engine saves no slots that may hold images.
+        slot_save_path=None if mmproj else _prompt_cache_folder(settings),
         lora=_EMBEDDED_ADAPTER if uses_adapter else _check_file(settings.lora, "lora:") if settings.lora else None,
         lora_on_request=uses_adapter,
         binary=_check_file(settings.llama_server, "llama_server:") if settings.llama_server else None,
+        mmproj=mmproj,
     )
     return LlamaCppModel(
         path.stem,
@@ -138,6 +148,8 @@ def make_unchecked_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel
         embedder=_make_embedder(launch, settings, policy),
         weights=path,
         context=chosen.context,
+        reranker=_make_reranker(launch, settings, policy),
+        sees_images=mmproj is not None,
     )
 
 
@@ -164,6 +176,7 @@ def make_attached_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel:
         describe_from_server(parse_template_choice(settings.chat_template)),
         options=settings,
         embedder=Embedder(server, owns_server=False),
+        reranker=Reranker(server, owns_server=False),
         address=url.rstrip("/") + "/v1",
     )
 
@@ -246,6 +259,38 @@ def _make_embedder(launch: LaunchOptions, settings: LocalOptions, policy: Superv
         binary=launch.binary,
     )
     return Embedder(SharedServer(second, policy))
+
+
+def _make_reranker(launch: LaunchOptions, settings: LocalOptions, policy: SupervisionPolicy) -> Reranker | None:
+    if settings.rerank is None:
+        return None
+    second = LaunchOptions(
+        _check_gguf_file(settings.rerank, "rerank:"),
+        context=settings.context or USUAL_CONTEXT,
+        slots=settings.slots,
+        threads=launch.threads,
+        gpu_layers=settings.gpu_layers,
+        embedding=True,
+        pooling="rank",
+        binary=launch.binary,
+    )
+    return Reranker(SharedServer(second, policy))
+
+
+def _find_mmproj(name: str, settings: LocalOptions) -> Path | None:
+    """Return the image encoder: the one that is set, else the one beside a pulled model."""
+    if settings.mmproj is None:
+        return pulled.find_projector(name)
+    path = _check_gguf_file(settings.mmproj, "mmproj:")
+    if gguf.read_header(path).architecture != "clip":
+        raise ConfigError(
+            f"mmproj: {settings.mmproj} is a model, not an image encoder. Name the file that comes beside the model, "
+            "usually mmproj-*.gguf.",
+            param="mmproj",
+        )
+    if settings.precache:
+        raise ConfigError("precache: not with mmproj, since the engine saves no slots that may hold images.")
+    return path
 
 
 def _default_pooling(path: Path) -> Pooling | None:

@@ -75,6 +75,12 @@ def find_pulled_path(name: str) -> Path | None:
     return model.path if model is not None else None
 
 
+def find_projector(name: str) -> Path | None:
+    """Return the image encoder in a pulled model's folder, where somebody has put one."""
+    path = find_pulled_path(name) if name and not Path(name).is_file() else None
+    return None if path is None else next(iter(sorted(path.parent.glob("mmproj*.gguf"))), None)
+
+
 def find_same_model(source: DownloadSource, name: str) -> Path | None:
     """Return the path of the model if it is here whole; raises WeightsError if it came from another source."""
     model = find_pulled(name)

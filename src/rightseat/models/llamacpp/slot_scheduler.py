@@ -12,6 +12,7 @@ A prompt waits only when no slot is free. Slots of attached servers are not mana
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import secrets
 from collections import deque
@@ -241,10 +242,18 @@ async def stream_in_slot(
 
 def _slot_prompt(request: dict[str, Any]) -> PromptText:
     """Return the prompt as the slot's key: with the adapter the KV cache differs, so the key does too."""
-    prompt: PromptText = request["prompt"]
+    prompt: PromptText = _prompt_key(request["prompt"])
     if not request.get("lora"):
         return prompt
     return f"\0{prompt}" if isinstance(prompt, str) else [-1, *prompt]
+
+
+def _prompt_key(prompt: PromptText | dict[str, Any]) -> PromptText:
+    """Return a text for a prompt with images: other images are another prompt, though the text is the same."""
+    if not isinstance(prompt, dict):
+        return prompt
+    digest = hashlib.sha256("\0".join(prompt["multimodal_data"]).encode()).hexdigest()
+    return f"\1{digest}{prompt['prompt_string']}"
 
 
 async def precache_prefix(server: LlamaServer, prefix: PromptText) -> None:
