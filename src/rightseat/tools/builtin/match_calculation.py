@@ -19,7 +19,7 @@ MAX_QUESTION = 240
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _OPENINGS = re.compile(
     r"^(?:(?:please|hi|hello|hey|ok|okay|so|and|now|well|thanks|quick question|just)\b[\s,.!:]*|"
-    r"(?:can|could|would|will) you (?:please )?|(?:do|would) you happen to know\b\s*|"
+    r"(?:can|could|would|will) you (?:please )?|(?:do|would) you happen to know\b\s*|remind me\b[\s,:]*|i forgot\b[\s,:]*|any idea\b\s*|"
     r"(?:i (?:want|need|would like|'d like) (?:you )?to (?:know|calculate|compute|find out|find) )|"
     r"(?:do you know|tell me|give me|show me|help me(?: to)?|let me know)\b[\s,:]*|"
     r"(?:calculate|compute|work out|evaluate|solve|figure out|find)\b[\s,:]*(?:for me\b)?[\s,:]*)+"
@@ -88,11 +88,12 @@ def match_calculation(question: str) -> dict[str, str] | None:
         return None
     expression = match_whole(text)
     if not expression:
+        from rightseat.tools.builtin.match_elements import match_elements
         from rightseat.tools.builtin.match_framed import match_framed
         from rightseat.tools.builtin.match_problems import match_problem
 
         chinese = bool(_HAN.search(text))
-        expression = match_framed(text, match_whole) or match_problem(text, chinese=chinese)
+        expression = match_elements(text) or match_framed(text, match_whole) or match_problem(text, chinese=chinese)
     return {"expression": expression} if expression else None
 
 

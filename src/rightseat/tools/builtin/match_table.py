@@ -27,6 +27,7 @@ from rightseat.tools.builtin.match_table_product import (
     query_product,
     query_quantity,
 )
+from rightseat.tools.builtin.match_table_simple import query_simple
 from rightseat.tools.builtin.match_table_sql import (
     find_time_order,
     format_table,
@@ -59,6 +60,7 @@ from rightseat.tools.builtin.table_words import (
     NAMED_KIND,
     NAMES_THINGS,
     NO_KINDS,
+    OLDEST,
     OPERATIONS,
     PERSON_LABELS,
     TOTAL_CELLS,
@@ -108,16 +110,24 @@ def match_table_question(question: str) -> dict[str, str] | None:
     parsed = parse_question(ask, infer_columns(table))
     if len(parsed.mentions) > MAX_MENTIONS or asks_for_another_kind(parsed):
         return None
-    if (
-        has_unknown_han(parsed)
-        or has_unused_number(parsed)
-        or has_unknown_modifier(parsed)
-        or has_unknown_condition(ask, parsed.columns)
-    ):
-        return None
-    operation = find_operation(parsed)
-    sql = QUERIES[operation](parsed) if operation else None
+    sql = None if is_uncertain(parsed) else query_operation(parsed)
+    sql = sql or query_simple(parsed)
     return {"table": format_table(table), "sql": sql} if sql else None
+
+
+def is_uncertain(question: TableQuestion) -> bool:
+    """Whether the question has words that neither the table nor the operations explain."""
+    return (
+        has_unknown_han(question)
+        or has_unused_number(question)
+        or has_unknown_modifier(question)
+        or has_unknown_condition(question.ask, question.columns)
+    )
+
+
+def query_operation(question: TableQuestion) -> str | None:
+    operation = find_operation(question)
+    return QUERIES[operation](question) if operation else None
 
 
 def asks_for_another_kind(question: TableQuestion) -> bool:
@@ -126,7 +136,7 @@ def asks_for_another_kind(question: TableQuestion) -> bool:
     if ASKS_PERSON.search(question.ask) and NAMES_THINGS.fullmatch(label):
         return True
     match = NAMED_KIND.search(question.ask)
-    if match is None or match[1] in NO_KINDS or label in LOOSE_LABELS or has_han(label):
+    if match is None or match[1] in NO_KINDS or match[1] == label or label in LOOSE_LABELS or has_han(label):
         return False
     if match[1] in KINDS_OF_PERSONS and label in PERSON_LABELS:
         return False
@@ -227,8 +237,14 @@ def find_operation(question: TableQuestion) -> str | None:
     for name in ("latest", "earliest"):
         if OPERATIONS[name].search(ask) and find_time_order(question.columns) is not None:
             return name
+    if OLDEST.search(ask) and find_time_order(question.columns) is not None and not names_age(question):
+        return "earliest"
     found = [name for name in ("max", "min", "average", "sum", "sort") if OPERATIONS[name].search(ask)]
     return choose_operation(question, ask, found)
+
+
+def names_age(question: TableQuestion) -> bool:
+    return any(find_families(column.name.lower()) & find_families("age") for column in question.columns)
 
 
 def choose_operation(question: TableQuestion, ask: str, found: list[str]) -> str | None:

@@ -11,18 +11,31 @@ from rightseat.tools.builtin.table_text import TypedColumn
 from rightseat.tools.builtin.table_words import OPERATIONS, has_han, split_stems
 
 _PRICE_NAMES = re.compile(
-    r"(?:unit |ticket |item |sale |selling )?(?:price|cost|fee)s?(?: (?:each|per \w+|usd|eur|gbp))?|"
-    r"(?:hourly |daily )?(?:rate|wage)|单价|价格|价钱|售价|时薪|日薪|票价|工价"
+    r"(?:(?!total|whole|overall|full|sum|grand)\w+ )?(?:price|cost|fee|charge|fare)s?(?: (?:each|(?:per|a|an|for one) \w+|"
+    r"usd|eur|gbp))?|(?:price|cost|fee|charge|pay|rate|wage)s? ?(?:/|per) ?\w+|each|apiece|per (?:unit|item|piece|box|"
+    r"bag|kg|kilo|person|hour|night|day|ticket)|(?:hourly |daily )?(?:rate|wage|pay)|单价|价格|价钱|售价|时薪|日薪|票价|"
+    r"工价|每[件个张斤本盒箱瓶份]"
 )
-_RATE_NAMES = re.compile(r"(?:hourly |daily )?(?:rate|wage)|时薪|日薪|工价")
+_RATE_NAMES = re.compile(
+    r"(?:hourly |daily )?(?:rate|wage|pay)|(?:pay|rate|wage|price|cost|fee)s? ?(?:/|per) ?(?:hour|day|night|hr|h)|时薪|日薪|工价"
+)
+# Columns of whole numbers that count nothing one pays for.
+_NO_QUANTITIES = re.compile(
+    r"\b(?:rating|score|stars?|year|age|weight|size|id|no|nr|number|rank|page|calorie|kcal|month|date|room|floor|distance|"
+    r"height|width|length|temperature|discount|tax|vat|stock|stocks|total|sum|budget|salary|revenue|sales|profit|km|kg|"
+    r"shipping|postage|delivery|capacity|watt|power|speed|review|vote|point|deposit|old|new)s?\b|评|分|年|龄|重|库存|"
+    r"编号|排名|页|运费|税|总|合计|尺寸|功率|原价|折"
+)
 _QUANTITY_NAMES = re.compile(
-    r"qty|quantity|quantities|count|amount|number|pieces|units|hours|days|nights|tickets|"
+    r"qty|quantity|quantities|count|amount|number|pieces|pcs|units|how many|people|persons|guests|hours|days|nights|tickets|"
     r"(?:units |qty |number |tickets |items )?sold|(?:in )?stock|orders|"
     r"订单数?量?|数量|件数|个数|小时|工时|天数|张数|份数|重量|"
     r"销量|销售量|销售数量|售出|库存量?"
 )
 _AMOUNT_WORDS = re.compile(
-    r"\b(?:costs?|prices?|value|pay|spend|spent|worth|money|bill|order|owe|job|project)\b|多少钱|价|金额|花|费|工资|"
+    r"\b(?:costs?|prices?|value|pay|spend|spent|worth|money|bill|order|owe|job|project|"
+    r"how much (?:is|are|was|were|does|do|did|would|will|for) (?:that|it|this|they|these|those|all|everything|i|we|the (?:lot|whole))|"
+    r"(?:grand|overall|final) total|what(?:'s|s| is) the total|come to|comes to|add up to|adds up to)\b|多少钱|价|金额|花|费|工资|"
     r"薪水"
 )
 # Words for money that price and quantity make together; `how much` is needed where a thing may be made or taken too.
@@ -36,14 +49,25 @@ _SOLD_NAMES = re.compile(r"sold|销|售")
 _BUYER_WORDS = re.compile(r"\b(?:pay|paid|spend|spent|owe)\b|花|付")
 _ONE_UNIT = re.compile(r"\b(?:per|each|apiece|a piece)\b|每")
 _WHOLE_WORDS = re.compile(
-    r"\b(?:whole|entire|everything|total|altogether|in all|all|together)\b|一共|总共|全部|总|合计"
+    r"\b(?:whole|entire|bill|everything|total|altogether|in all|all|together|sum|lot|overall|grand total|come to|comes to|up to)\b|一共|总共|全部|总|合计"
 )
 
 
 def find_quantity(columns: Sequence[TypedColumn]) -> TypedColumn | None:
     """Return the one column that says how many; None if there is none or more than one."""
     found = [column for column in columns if column.is_number and _QUANTITY_NAMES.fullmatch(normalize_name(column))]
+    if not found and find_price(columns) is not None:
+        # `boxes` beside `price per box`
+        found = [column for column in columns if column.is_number and is_count_beside_price(column, columns)]
     return found[0] if len(found) == 1 else None
+
+
+def is_count_beside_price(column: TypedColumn, columns: Sequence[TypedColumn]) -> bool:
+    """Whether a column of whole numbers says how many of each are bought: it is the only one beside the price."""
+    name = normalize_name(column)
+    if _PRICE_NAMES.fullmatch(name) or _NO_QUANTITIES.search(name) or column.kind != "INTEGER" or column.unit:
+        return False
+    return sum(other.is_number for other in columns) == 2 and column is not columns[0]
 
 
 def find_price(columns: Sequence[TypedColumn]) -> TypedColumn | None:

@@ -9,7 +9,7 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 UNSURE = re.compile(
     r"\b(?:why|explain|translate|write|draw|chart|plot|graph|summari[sz]e|summary|json|csv|predict|forecast|"
     r"expect|percent\w*|"
-    r"share|ratio|growth|grew|trend|correlat\w*|except|excluding|without|not|other than|second|third|median|if|"
+    r"share|ratio|growth|grew|trend|correlat\w*|except|excluding|without|not|other than|second|third|median|if(?! (?:i|we|you) (?:buy|take|order|get|want)\b)|"
     r"should|would|"
     r"popular|famous|beautiful|health\w*|tast\w*|sweet\w*|interesting|important|in the world|email|letter|story|"
     r"format|column|compare|change[ds]?|best value|per unit|code|python|sql|last (?:year|month|week)|next|tax|"
@@ -58,6 +58,8 @@ OPERATIONS = {
         "earliest": r"\bearliest\b|\bfirst (?:date|day|month|year|entry|value|figure)\b|最早|最初",
     }.items()
 }
+# The oldest of things that have a year or a date, and no age.
+OLDEST = re.compile(r"\boldest\b|最老|最旧|最古老")
 # Each line is one quantity: words of questions, names and units of columns.
 _FAMILIES = """
 price cost costs cheap cheaper cheapest expensive priciest dearest bill bills fee fees $ € £ ¥ ￥ \
@@ -167,7 +169,7 @@ team group class company office shop store menu hurry often trip holiday vacatio
 total average all week month year season list table data here everyone everybody us me them now today free most least
 highest lowest best worst much many far long how what which any mean short sum order
 """
-ASKS_PRICE = re.compile(r"\bhow much (?:is|are|for|does|do)\b")
+ASKS_PRICE = re.compile(r"\bhow much (?:(?:more|less) )?(?:is|are|for|does|do|will|would|did)\b")
 BY_SPEED = re.compile(r"\b(?:fast|quick|slow)(?:er|est)\b|\bhow (?:fast|slow)\b|[更最得][快慢]|[快慢](?=多少|几|了)")
 TIME_NAMES = re.compile(r"\b(?:time|duration|minutes|mins?|seconds|secs?|finish)\b|用时|耗时|时间")
 SPEED_NAMES = re.compile(rf"\b(?:speed|pace|velocity|mph|kph|kmh)\b|速度|{TIME_NAMES.pattern}")

@@ -147,6 +147,20 @@ _POLITE = re.compile(
     r"\s*\b(?:i was wondering(?: if| whether)?|would you mind|if (?:it is |it's |that is |that's |"
     r"at all )*(?:possible|ok|okay|fine|alright)|if (?:you|u) (?:can|could|like|please|don'?t mind|would))\b"
 )
+_CHANCE = re.compile(
+    r"\b(?:(?:is there |do you have |have you got |got )?any (?:chance|possibility|way) (?:of|for|to get|to have|we could get|"
+    r"i could get)|(?:is|would) (?:it be |it )?(?:possible|ok|okay) to (?:get|have)|(?:do you|have you) (?:have|got)) "
+    r"(?:an? |the )?table\b"
+)
+# "Dinner for 5, could you book it?", "arrange lunch for 12": a table without the word.
+_MEAL = re.compile(
+    r"\b(?:dinner|lunch|brunch|breakfast|supper|eat out|eating out|dine out|go out for (?:dinner|lunch)|"
+    r"out for (?:dinner|lunch|a meal))\b"
+)
+_BOOK_IT = re.compile(
+    r"\b(?:book|reserve|arrange|organi[sz]e|sort|fix)(?: us| me)? (?:it|that|this|something|somewhere|a place|one)\b(?: out| up)?(?: for us| for me)?|"
+    r"\b(?:arrange|organi[sz]e|set up|plan|book|reserve)(?: an?| our| us an?)? (?=(?:\w+ )?(?:dinner|lunch|brunch|breakfast|supper) for \d)"
+)
 _BOOKING_WORDS = Vocabulary("""
 table tble tabel reservation reservations booking rez schedule set secure call book reserve booked reserved dinner
 lunch brunch breakfast supper meal seat seats spot place party group restaurant find arrange make making looking
@@ -175,6 +189,9 @@ def match_booking(question: str) -> dict[str, Any] | None:
 def _count_people(clauses: list[str]) -> int:
     """Return the number of people of a request for a table; 0 if there is no request, or no or a doubtful number."""
     text = _POLITE.sub("", ", ".join(replace_english_numerals(clause) for clause in clauses))
+    text = _CHANCE.sub("can we get a table", text)
+    if _MEAL.search(text) and _BOOK_IT.search(text):
+        text = _BOOK_IT.sub("book a table ", text, count=1)
     cores = [clause for clause in text.split(", ") if _TABLE.search(clause)]
     if not cores and _MEAL_TIME.search(text):
         cores = [clause for clause in text.split(", ") if _BOOK_IN.search(clause)]
@@ -246,7 +263,7 @@ def _count_people_zh(clauses: list[str]) -> int:
 
 _SALES = re.compile(r"\b(?:sales|revenues?|turnover|sold|sell)\b|销售|销量|业绩|营收|营业额|卖")
 _VIEW = re.compile(
-    r"\b(?:charts?|plot|graphs?|diagram|draw|visual\w*|picture|bars?|curve|histogram|trends?|show|display|see|view|"
+    r"\b(?:charts?|plot|graphs?|graphical\w*|overview|diagram|draw|visual\w*|picture|bars?|curve|histogram|trends?|show|display|see|view|"
     r"pull up|bring up|look at|trending|how'?s|paint|render|how (?:did|have|has|were|are|was|is)|(?:do|"
     r"did) .* look like|(?:best|worst|most|least).*\b(?:months?|sales|sell)|months?.*\b(?:best|worst|most|least))\b|"
     r"图|画|绘|显示|展示|可视化|看|曲线|走势|趋势|怎么样|如何|最"
@@ -258,17 +275,20 @@ overview display draw create make generate render produce prepare view build pai
 years yearly annual each every per over time far using develop developed development going go went doing look
 looked looks looking did were best worst highest lowest strongest weakest better least total overall company
 business date nice boss wants lets shows was great good quick simple small how's performance performing progress
-evolve evolved changed first half pull bring up would past few recent last months trending trended looking latest
+evolve evolved changed change changing first half turn turned into them it curious interested interesting graphical
+graphic graphically form format present presented illustrate illustrated plotted charted shown displayed drawn graphed
+could throw pop whip glance idea across through during rundown break down breakdown quickly image visually nicely
+pretty fancy little style summary performed perform do done run ran been steady month's year's our company's pull bring up would past few recent last months trending trended looking latest
 看看 看一看 看下 查看 看 显示 展示 画出 画成 画 绘制 绘出 绘 生成 制作 做成 做 来 出来 出 张 幅 份 今年度 今年
 本年度 本年 上半年 全年 每个月 每月 各个月份 各个月 各月份 各月 按月份 按月 月度 逐月 月份 月 销售额 销售量 销量
 销售数据 销售情况 销售业绩 销售 业绩 营收 营业额 卖 数据 走势 趋势 曲线 统计 报表 报告 柱状图 条形图 折线图 曲线图
 柱形图 图表 图形 图片 图 可视化 形式 方式 公司 情况 表现 最好 最差 最高 最低 最多 最少 了解 以 成 老板 开会 如何 两
-直观
+直观 图像 画面 做个 来个 弄个 弄 整个 整 搞个 搞 生意 一年 这一年 每一个月 走向 变化 起伏 展现 呈现 呈 汇总 帮忙 大家 一起 听说 想知道
 """)
 # Other sales than those of the year by month, or something else to do with them.
 _OTHER_SALES = re.compile(
     r"\b(?:this month|last(?! (?:few |couple of |several )?months\b)|past (?!(?:few |couple of |several )?months\b)|"
-    r"previous|next|make sales|sales (?:to|need|want|like|line|team|tax|rep|date|business)|"
+    r"previous|next|make sales|sales (?:to|need|want|like(?! (?:this|so|in|over|for|lately|recently|now|month|each|put|can|please)\b|$)|line|team|tax|rep|date|business)|"
     r"(?:want|need|in) sales|not|don'?t|never|no|why|how (?:do|can|could|would|should|to) (?:i|we|you|make|draw|plot|"
     r"create)|(?:what|which)(?: is|'s|s)? (?:an?|the best|better|are) |what (?:is|are) (?:the )?sales$|is an? |who|"
     r"when|i sold|my car)\b|^(?:i|we) (?:see|like|have|view|get|make|show|plot|draw|can see|love)\b|^(?:sales|"

@@ -17,6 +17,7 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 _HAN_SPACE = re.compile(r"(?<=[\u3400-\u9fff]) | (?=[\u3400-\u9fff])")
 _SMILEY = re.compile(r"[:;]-?[)(dp](?!\w)|\^\^")
 _LONG_LETTERS = re.compile(r"([a-z])\1{2,}")
+_LONG_GREETING = re.compile(r"\b(?:(h)e+(y+)|(h)(i)i+|(hell)(o)o+|(y)(o)o+|(su)(p)p+)\b")
 _HALF_DAY = re.compile(r"(?<=[\d ])([ap])\.m\b\.?")
 _END = re.compile(r"[,;!?~…、。()]+|\.+(?!\d)|:(?!\d)|(?<!\d):| [-–—]+ ")
 _QUESTION = re.compile(
@@ -57,10 +58,16 @@ def split_clauses(message: str) -> list[str]:
         return []
     text = unicodedata.normalize("NFKC", text).replace("’", "'").lower()
     text = _LONG_LETTERS.sub(r"\1", _SMILEY.sub(",", text))
+    text = _LONG_GREETING.sub(_shorten_greeting, text)
     if len(text) > MAX_LENGTH or _PASTED.search(text):
         return []
     text = _HALF_DAY.sub(r"\1m", _HAN_SPACE.sub("", " ".join(text.split())))
     return [clause for part in _END.split(text) if (clause := part.strip(" '-:."))]
+
+
+def _shorten_greeting(match: re.Match[str]) -> str:
+    """Return `hey` for `heyy`: a doubled letter alone may be right in other words."""
+    return "hey" if match[1] else "".join(filter(None, match.groups()))
 
 
 def is_chinese(text: str) -> bool:

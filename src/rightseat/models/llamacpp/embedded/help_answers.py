@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from rightseat.models.llamacpp.embedded.clauses import MAX_LENGTH, is_question, split_clauses
 from rightseat.models.llamacpp.embedded.help_topics import CAPABILITY, MAKER, SETUP_TOPICS, WHO, HelpTopic
 from rightseat.models.llamacpp.embedded.shortcuts import Shortcut
-from rightseat.models.llamacpp.embedded.small_talk import SMALL_TALK, is_aside, is_pleasantry
+from rightseat.models.llamacpp.embedded.small_talk import GREETING, SMALL_TALK, is_aside, is_pleasantry, opens_chat
 from rightseat.types.language import Language
 from rightseat.types.model import ToolSpec
 from rightseat.types.sentences import get_sentence
@@ -61,7 +61,11 @@ def find_topic(clauses: list[str]) -> HelpTopic | None:
         # Clauses that say what it is wished for: "I want it to check our stock, how do I add my own tools?"
         asked = [clause for clause in rest if is_question(clause)]
         topic = next((topic for topic in topics if topic.takes_asides and topic.matches(asked)), None)
-    return small_talk if topic is None and all(map(is_aside, rest)) else topic
+    if topic is None and all(map(is_aside, rest)):
+        return small_talk
+    if topic is None and opens_chat(clauses, rest):
+        return small_talk or GREETING
+    return topic or next((topic for topic in topics if topic.matches_loosely(clauses)), None)
 
 
 def _find_small_talk(clause: str) -> HelpTopic | None:

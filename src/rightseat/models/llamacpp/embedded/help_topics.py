@@ -39,6 +39,8 @@ class HelpTopic(Struct, frozen=True):
     zh: str
     takes_asides: bool = True
     """Whether statements around what is asked may have other words."""
+    loose: tuple[str, ...] = ()
+    """Patterns that tell the topic by themselves where a message has all of them, whatever its other words are."""
 
     def matches(self, clauses: list[str]) -> bool:
         text = ", ".join(clauses)
@@ -46,6 +48,10 @@ class HelpTopic(Struct, frozen=True):
         has_needs = all(compile_pattern(pattern).search(text) for pattern in self.needs)
         vocabulary = self.vocabulary
         return has_needs and (vocabulary is None or all(vocabulary.covers(clause) for clause in asked or clauses))
+
+    def matches_loosely(self, clauses: list[str]) -> bool:
+        text = ", ".join(clauses)
+        return bool(self.loose) and all(compile_pattern(pattern).search(text) for pattern in self.loose)
 
     def get_answer(self, language: Language) -> str:
         return self.zh if language == "zh" else self.en
@@ -102,6 +108,13 @@ WHO = HelpTopic(
     """),
     _MODEL_EN,
     _MODEL_ZH,
+    loose=(
+        r"\b(?:are|r) you (?:really |actually |like |just |basically |the |an? |some |same |kind |sort |type |of |thing |"
+        r"as |based |on |running |powered |by |from |made )*(?:ai|bot|chatbot|robot|human|person|machine|chatgpt|gpt\S*|"
+        r"claude|gemini|copilot|deepseek|siri|alexa|llama|qwen|openai|google|microsoft|meta)\b|"
+        r"\b(?:what|which|whose) (?:\w+ )?(?:ai|llm|language model) (?:are you|is (?:this|it)|am i|do you use|runs?|"
+        r"powers)|[你您]是(?:不是)?.{0,6}(?:机器人|真人|人工智能|ai|模型|chatgpt|gpt|豆包|千问|deepseek)",
+    ),
 )
 CAPABILITY = HelpTopic(
     (
@@ -143,6 +156,23 @@ CAPABILITY = HelpTopic(
     "",
     "",
     takes_asides=False,
+    loose=(
+        r"\bwhat(?:'s|s| is| are)? (?:exactly |actually )?(?:this|you|it(?= (?:all|good|used|meant|useful)\b))\b(?: (?:thing|page|site|website|app|chat|tool|bot|assistant|server|demo|program|place|window|box|all|whole|one)){0,2} (?:good |useful |used |meant |"
+        r"here |made |built )?for(?=$|,)|\bwhat(?:'s|s| is)? (?:the )?(?:point|purpose|use|idea) of (?:this|it|you)\b|"
+        r"\bwhat (?:exactly |else )?(?:does|do|can|could|would) (?:this|it|you)\b(?: (?:thing|page|site|website|app|chat|"
+        r"tool|bot|assistant|server|demo|program))?(?: (?:actually|really|all|even))*(?: (?:do|help|offer))"
+        r"(?: (?:me|us|here|for|with|out|exactly|now))*(?=$|,)|"
+        r"\bwhat (?:can|could|should|do) i (?:do|use|try|ask)(?: \w+)?(?: (?:here|first|this|you|it))+(?: for)?(?=$|,)|"
+        r"\b(?:tour|overview|introduction|intro|rundown|summary) (?:of|to) (?:what|you|your|this)\b|"
+        r"\bwhat(?: have)? you(?:'ve| have)? got(?=$|,| for me)|\bhow (?:do|can|should|would) i (?:even |actually )?"
+        r"use (?:this|you|it)(?: \w+)?(?=$|,)|\bwhat(?:'s|s| is) possible (?:here|with (?:this|you))|"
+        r"\bhow can (?:this|you|it)(?: \w+)? help\b|"
+        r"(?:这|你|您).{0,8}(?:干嘛|干什么|做什么|干啥|做啥|有什么用|有啥用)(?:用)?(?:的|呀|啊|呢)*(?=$|,)|"
+        r"(?:介绍|说说|讲讲|列).{0,6}(?:有)?(?:哪些|什么|啥|你的|您的).{0,2}(?:功能|本领|用处|能力)|"
+        r"(?:你|您|这).{0,6}[能会可].{0,4}(?:做|干|帮).{0,6}(?:什么|啥|哪些|点什么)|(?:有|会)(?:哪些|什么|啥)(?:功能|"
+        r"本领|本事|技能)",
+        r"^(?!.*\b(?:you (?:like|love|think|see|mean)|with (?!this|you|it|your|here\b)\w+)\b)",
+    ),
 )
 _SETUP = """
 add register create write make define connect plug hook expose extend integrate install build bring set setup
@@ -175,6 +205,16 @@ SETUP_TOPICS = (
         '`[assistants.default]` with `tools = ["my_tools:my_function"]`. The page docs/tools.md shows it step by step.',
         "写一个 Python 函数，加上 `@tool` 装饰器，然后在 `rightseat.toml` 里登记："
         '`[assistants.default]` 下写 `tools = ["my_tools:my_function"]`。步骤见 docs/tools.md。',
+        loose=(
+            r"\b(?:tools?|functions?|scripts?|code|python)\b|工具|函数|脚本|代码|功能|python",
+            r"\b(?:my|own|i (?:wrote|made|built|have|coded|created)|i've (?:got|written|made|built)|we (?:wrote|built|"
+            r"have)|custom|our|new)\b|自己|自定义|我(?:们)?(?:写|做|有|的|用|编)|新|自个",
+            r"\b(?:you|this|here|assistant|bot|rightseat|it)\b|[你您这]|助手|rightseat|自己的(?:小)?工具",
+            r"\b(?:add|put|place|go|goes|register|connect|plug|hook|expose|integrate|call|use|give|teach|let|make|access|"
+            r"wire|attach|run|bring|load)\b|加|放|注册|接|用|调|教|连|装|扩展|集成|改",
+            r"\b(?:how|where|what|can|could|possible|way|which)\b|怎|如何|哪|能|可以|吗",
+            r"^(?!.*(?:\b(?:fix|bug|error|debug|write (?:me|a)|review|garden|kitchen|wood)\b|帮我写|报错|错误|是什么意思))",
+        ),
     ),
     HelpTopic(
         (
@@ -194,6 +234,15 @@ SETUP_TOPICS = (
         "The page docs/plugins.md shows how to write one.",
         "插件是一个文件夹，里面有 `plugin.json` 和接口的 OpenAPI 文件：用 `rightseat serve --plugins FOLDER` 启动。"
         "写法见 docs/plugins.md。",
+        loose=(
+            r"\b(?:plugins?|openapi|rest api|(?:my|our|own|company|company's|internal) (?:\w+ ){0,2}(?:apis?|endpoints?|"
+            r"web ?services?|backend))\b(?! keys?)|插件|(?:公司|我们|自己|内部|后端).{0,4}(?:接口|api|服务)(?!密钥)",
+            r"\b(?:add|write|create|make|use|install|connect|load|call|let|hook|plug|link|integrate|wire|reach|give|"
+            r"bring|develop|build)\b|添|加|写|装|用|接|连|调",
+            r"\b(?:how|can|could|where|what|possible|way|do)\b|怎|如何|能|可以|哪|吗",
+            r"\b(?:you|this|here|it|plugins|rightseat)\b|[\u4e00-\u9fff]",
+            r"^(?!.*\b(?:wordpress|chrome|vscode|vs code|minecraft|obsidian|photoshop|firefox|excel|wifi|jenkins)\b)",
+        ),
     ),
     HelpTopic(
         (
@@ -286,6 +335,19 @@ SETUP_TOPICS = (
         "`rightseat models use NAME` 启用；用 `rightseat serve --model FILE.gguf` 指定自己的文件；或者设置 "
         "OPENAI_API_KEY、"
         "ANTHROPIC_API_KEY 或 GEMINI_API_KEY 后重新启动。详见 docs/models.md。",
+        loose=(
+            r"\b(?:openai|anthropic|gpt\S*|chatgpt|llama\S*|ollama|claude|gemini|qwen\S*|mistral\S*|deepseek|vllm|"
+            r"lm ?studio|azure|bedrock|openrouter|groq|hugging ?face|api keys?|gguf|llms?|language model|(?:better|bigger|"
+            r"larger|smarter|stronger|other|another|different|own|local|your|the|a) model)\b|模型|密钥|openai|gpt|ollama|"
+            r"deepseek|claude|gemini|qwen|千问|豆包|kimi|智谱|[\u4e00-\u9fff].*(?<![a-z])key(?![a-z])|(?<![a-z])key(?![a-z]).*[\u4e00-\u9fff]",
+            r"\b(?:use|uses|using|run|switch|change|replace|swap|connect|hook|plug|load|configure|set|point|put|enter|paste|"
+            r"add|make|get|have|install|move|upgrade|try|talk to|work|works|go)\b|换|接|用|改|配|设|填|连|装|加|升级|放",
+            r"\b(?:how|where|what (?:do|should|must|would|to)|can|could|possible|way|is there|do i)\b|怎|如何|哪|能不能|"
+            r"能|可以|可否|吗",
+            r"\b(?:this|here|you|it|your|rightseat|my|i|model)\b|[你您这我]|里面|填|换|配置|接入|本地",
+            r"^(?!.*(?:\b(?:write|train|fine-?tune|essay|fashion|role|car|plane|business|who (?:made|built)|"
+            r"better than|versus|vs|maps?|model for \w+ing|remote|airplane|3d|data)\b|训练|区别|哪个好|是谁|是什么))",
+        ),
     ),
     HelpTopic(
         (

@@ -90,6 +90,8 @@ _WISHES = re.compile(
     r"怎么办|怎么才",
     re.IGNORECASE,
 )
+# A row of a table is no sentence.
+_TABLE_ROW = re.compile(r"\t|\||^[^\s,]+,[^\s,]+(?:,[^\s,]+)*$")
 MAX_MESSAGE = 20_000
 MIN_SHARED = 1.0
 MIN_SHARED_WITH_CONTEXT = 2.0
@@ -115,6 +117,7 @@ def find_answer_sentence(message: str) -> str | None:
         return None
     if (
         _WISHES.search(question)
+        or any(map(_TABLE_ROW.search, passage))
         or any(_ASKS.search(sentence) for sentence in passage)
         or sum(map(len, passage)) < len(question)
     ):

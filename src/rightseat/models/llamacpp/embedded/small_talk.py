@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rightseat.models.llamacpp.embedded.clauses import Vocabulary, is_question, is_statement
 from rightseat.models.llamacpp.embedded.help_topics import HelpTopic, compile_pattern
 
@@ -9,7 +11,7 @@ _COURTESY_WORDS = """
 hi hello hey hiya yo howdy greetings good morning afternoon evening day to you all everyone there again dear
 assistant bot robot ai computer friend friends partner mate buddy sir team folks and so oh well ok okay please my
 the today very much a s man dude bro pal guys really just haha lol ah aw hmm um uh then too
-你好 您好 嗨 哈喽 哈啰 哈罗 早上好 上午好 中午好 下午好 晚上好 早安 早 大家 各位 朋友 助手 啊 呀 呢 吗 哦 嘛 吧 了
+你好 您好 嗨 嘿 哈喽 哈啰 哈罗 早上好 上午好 中午好 下午好 晚上好 早安 早 大家 各位 朋友 助手 啊 呀 呢 吗 哦 嘛 吧 了
 啦 好 的 你 您 哈 诶 哎 唉 噢 喔 哇 嗯 那 小
 """
 _COURTESY = Vocabulary(_COURTESY_WORDS, with_common=False)
@@ -53,17 +55,30 @@ _BLAME = (
     r"hate you|unhelpful|ridiculous|no help|no use|not (?:very |so |that |really |too |at all )?(?:smart|good|clever|"
     r"helpful|useful|right|correct|bright|impressive|true))"
 )
+GREETING = _small_talk(
+    r"\b(?:hi|hello|hey|heyo|hiya|yo|sup|gm|hullo|hallo|g'day|howdy|greetings|aloha|hola|bonjour|ahoy|"
+    r"salutations|morning|(?:nice|good|great|lovely) to see|good (?:morning|afternoon|evening|day)|"
+    r"meet(?:ing)? you|welcome back|i'm back|long time no see)\b|^(?:afternoon|evening)\b|你好|您好|嗨|"
+    r"嘿|哈[喽啰罗]|[早午晚]上?好|早安|午安|中午好|大家好|^早|认识|幸会|^见到[你您]|好久不见|我回来了|又见面",
+    "heyo sup gm hullo hallo g'day aloha hola bonjour ahoy salutations see nice pleased glad great lovely meet "
+    "meeting is it it's its hope "
+    "are doing having i i'm am welcome back long time no finally been 很 高兴 认识 见到 幸会 祝 好久不见 我 "
+    "回来 又 见面 能 "
+    "也 午安 开心",
+    "Hello! How can I help you?",
+    "你好！请问有什么可以帮您？",
+)
 # The first that fits answers: what stands above is more of an answer than what stands below.
 SMALL_TALK = (
     _small_talk(
         r"\bhow(?:'s|'re|'ve|s| is| are| have| has| goes| was| were)? (?:you|ya|it going|it hanging|your|things|life|"
-        r"everything|tricks)\b|\bhow do you (?:do|feel)|\bwhat(?:'s| is|s) (?:up|new|happening|going on|good)|"
+        r"everything|everybody|everyone|tricks)\b|\bhow do you (?:do|feel)|\bwhat(?:'s| is|s) (?:up|new|happening|going on|good)|"
         r"\bwhat have you been up to|\bare you (?:doing |feeling )?(?:ok|okay|alright|well|fine)\b|^(?:you|"
         r"all) (?:ok|okay|alright|good|well)$|\b(?:did you sleep|have you been) (?:well|ok|okay|good)\b|"
         r"\b(?:did you have|have you had|had|are you having) a (?:good|nice|great)|你好吗|怎么样|[最近]近(?:好|可好|"
         r"如何|还)|(?:过得|心情|睡得)(?:还?好|如何)|[你您]还好吗|^(?:[你您])?吃(?:饭|过|早饭|午饭|晚饭)*了(?:吗|没|"
         r"么)|近来",
-        "how are hows doing is it going hanging your been things life everything lately what whats what's up new "
+        "how are hows doing everybody everyone is it going hanging your been things life everything lately what whats what's up new "
         "happening on do feel feeling with for treating goes have right now ok alright fine re ya did sleep had having "
         "weekend week night was were has tricks here nice great how's self this holding up keeping ve 最近 近来 "
         "今天 今晚 过得 过的 心情 睡得 可好 "
@@ -124,9 +139,9 @@ SMALL_TALK = (
     ),
     _small_talk(
         r"\b(?:testing|ping|hello world|working|home|(?:are you|you|anybody|anyone|somebody|someone) (?:there|here|"
-        r"around|online|awake|up))\b|^(?:just a )?test\b|does this work|测试|在吗|在不在|在么|在线|有人",
+        r"around|online|awake|up))\b|^(?:just a )?test\b|does this work|测试|在吗|在不在|在么|在线|有人|(?:听|看)得?到吗|^喂",
         "test testing just ping world is are anybody anyone somebody someone home here around this it working "
-        "does work on online awake up 测试 一下 在 不在 在线 么 有人 有没有人 这里 还",
+        "does work on online awake up 测试 一下 在 不在 在线 么 有人 有没有人 这里 还 喂 能 听到 听得到 看到 看得到",
         "Yes, I am here. Ask me a question.",
         "我在，请提问。",
     ),
@@ -255,19 +270,7 @@ SMALL_TALK = (
         "Sure, though I am better at using tools than at chatting. What would you like to do?",
         "好呀，不过我更擅长使用工具。您想做什么？",
     ),
-    _small_talk(
-        r"\b(?:hi|hello|hey|heyo|hiya|yo|sup|gm|hullo|hallo|g'day|howdy|greetings|aloha|hola|bonjour|ahoy|"
-        r"salutations|morning|(?:nice|good|great|lovely) to see|good (?:morning|afternoon|evening|day)|"
-        r"meet(?:ing)? you|welcome back|i'm back|long time no see)\b|^(?:afternoon|evening)\b|你好|您好|嗨|"
-        r"哈[喽啰罗]|[早午晚]上?好|早安|午安|大家好|^早|认识|幸会|^见到[你您]|好久不见|我回来了|又见面",
-        "heyo sup gm hullo hallo g'day aloha hola bonjour ahoy salutations see nice pleased glad great lovely meet "
-        "meeting is it it's its hope "
-        "are doing having i i'm am welcome back long time no finally been 很 高兴 认识 见到 幸会 祝 好久不见 我 "
-        "回来 又 见面 能 "
-        "也 午安 开心",
-        "Hello! How can I help you?",
-        "你好！请问有什么可以帮您？",
-    ),
+    GREETING,
     _small_talk(
         r"^(?:ok(?:ay)?|cool|great|nice|perfect|good|got it|i see|alright|all right|wow|well done|awesome|(?:ha)+|"
         r"lol|lmao|hehe|好|明白|知道了|不错|太好了|真棒|厉害|哈哈|嘻嘻|呵呵)",
@@ -295,3 +298,25 @@ def is_pleasantry(clause: str) -> bool:
 def is_aside(clause: str) -> bool:
     """Tell whether a clause tells something of the person, and asks and wants nothing."""
     return is_statement(clause) and compile_pattern(_ASIDE).search(clause) is not None
+
+
+# What a person who comes by says beside a greeting.
+_COMES_BY = (
+    r"\b(?:first time|just (?:checking|looking|trying|testing|saying|passing|dropping|popping|got here|arrived|landed|"
+    r"opened|installed)|new (?:here|to this)|finally (?:try|trying|here)|(?:nice|good|great|cool|fun) to (?:finally )?(?:try|"
+    r"meet|see|be|use|talk)|(?:wanted|came|here) to say|say(?:ing)? (?:hi|hello|hey)|expect(?:ed)? (?:someone|anyone|"
+    r"anybody|somebody)|looking around|stopping by|dropping in|passing by|checking (?:this|you) out|trying (?:this|you) "
+    r"out|how nice|lovely to)\b|打(?:个|一?声)?招呼|问(?:个|声)好|初次见面|第一次(?:来|用|见|聊)|请多(?:多)?(?:关照|指教)|"
+    r"新来|来看看|随便看看|来逛逛|聊两句|聊几句|(?:很|好)?高兴(?:认识|见到|遇到)|来报到|刚(?:来|到|装)|路过"
+)
+_MAX_GREETING = 90
+
+
+def opens_chat(clauses: list[str], rest: list[str]) -> bool:
+    """Tell whether a short message greets, and the rest of it only says that somebody comes by."""
+    text = ", ".join(clauses)
+    comes_by = compile_pattern(_COMES_BY)
+    greets = compile_pattern(GREETING.needs[0]).search(text) or re.search(r"招呼|问.?好|初次见面", text)
+    if not greets or len(text) > _MAX_GREETING:
+        return False
+    return all(comes_by.search(clause) and not is_question(clause) for clause in rest)
