@@ -81,6 +81,9 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """Who may read /metrics: `key` anyone with a key, `open` anyone, `off` nobody."""
     introspection: bool = False
     """Whether CopilotKit's GraphQL endpoint answers introspection queries and shows browsers a page to try queries."""
+    stream_arguments: bool = False
+    """Whether the OpenAI door streams the arguments of calls as they come. By default it sends a call when it is
+    complete, because some clients close the JSON of a call that the token limit cut, and run it."""
     graphql: GraphQLLimits = GraphQLLimits()
     """Limits for the GraphQL documents of CopilotKit's clients."""
     forward_headers: tuple[str, ...] = DEFAULT_FORWARD_HEADERS

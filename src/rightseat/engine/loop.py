@@ -417,9 +417,7 @@ class Engine:
     async def build_prompt(self, state: TurnState) -> Prompt:
         turn = state.turn
         if turn.raw is not None:
-            return Prompt(
-                messages=turn.messages, raw=turn.raw, settings=turn.settings, conversation=turn.conversation
-            )
+            return Prompt(messages=turn.messages, raw=turn.raw, settings=turn.settings, conversation=turn.conversation)
         messages = [
             *system_messages(self.assistant.system, turn),
             *await self.history_with_stored_results(state),

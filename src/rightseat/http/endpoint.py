@@ -161,6 +161,7 @@ class Request(Struct, frozen=True, kw_only=True):
     id: str
     base: str = ""  # this server's URL as the client sees it, without a trailing slash
     introspection: bool = False  # whether GraphQL introspection is allowed
+    stream_arguments: bool = False  # whether the OpenAI door streams arguments as they come
     graphql: GraphQLLimits = GraphQLLimits()
     forward: Callable[[Mapping[str, str]], dict[str, str]] = lambda headers: {}
     """Selects the headers that agents and tools may see."""

@@ -114,6 +114,7 @@ class App:
         self.authenticate = authenticate
         self.access_log = settings.access_log
         self.introspection = settings.introspection
+        self.stream_arguments = settings.stream_arguments
         self.graphql = settings.graphql
         self.forwarding = HeaderForwarding(settings.forward_headers)
         self.timeouts = SendTimeouts(settings.keep_alive, settings.send_timeout)
@@ -195,6 +196,7 @@ class App:
             id=REQUEST_ID.get(),
             base=base,
             introspection=self.introspection,
+            stream_arguments=self.stream_arguments,
             graphql=self.graphql,
             forward=self.select_forwarded_headers,
             count=entry.override_status,

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime, tool
-from rightseat.types.chunks import FinishChunk, ModelChunk
+from rightseat.config.settings import ServerSettings
+from rightseat.types.chunks import FinishChunk, ModelChunk, ToolCallArgs, ToolCallStart
 from tests.contract.doors.members import MEMBERS
 from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
 from tests.kit.client import RawHttpClient
@@ -101,3 +102,22 @@ async def test_agui_shows_no_end_of_a_cut_call(path: str) -> None:
     ends = [event["toolCallId"] for event in events if event["type"] == "TOOL_CALL_END"]
     assert (len(starts), ends) == (2, starts[:1])
     assert (events[-1]["type"], events[-1]["code"]) == ("RUN_ERROR", "length")
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_the_openai_door_streams_arguments_where_the_server_is_told_to(streamed: bool) -> None:
+    pieces = ['{"title"', ': "on', 'e"}']
+    chunks: list[ModelChunk] = [ToolCallStart(0, "show", enforced=True), *(ToolCallArgs(0, text) for text in pieces)]
+    model = FakeModel([*chunks, FinishChunk("calls")])
+    client = MEMBERS["openai-streamed"]("")
+    client.history.append({"role": "user", "content": "show it"})
+    path, body = client.build_request()
+    settings = ServerSettings(stream_arguments=streamed)
+    async with serve_runtime(Runtime(model=model), settings) as server, RawHttpClient(server.url) as http:
+        await http.post_json(path, body)
+        await http.read_head()
+        frames = [frame.json async for frame in http.iterate_frames() if frame.data not in (None, "[DONE]")]
+    deltas = [call for frame in frames for call in frame["choices"][0]["delta"].get("tool_calls") or ()]
+    arguments = [delta["function"]["arguments"] for delta in deltas]
+    assert "".join(arguments) == "".join(pieces)
+    assert arguments[1:] == (pieces if streamed else ["".join(pieces)])

@@ -53,7 +53,9 @@ class ThinkingVendor:
             case "kimi" if calls and not thought:
                 place = f"in assistant tool call message at index {index}"
                 return f"thinking is enabled but reasoning_content is missing {place}"
-            case "openrouter" if calls and message.get("reasoning_details") not in map(make_details, self.thoughts):
+            case "openrouter" if calls and message.get("reasoning_details") not in [
+                make_details(text) for text in self.thoughts
+            ]:
                 return "reasoning_details are missing or were changed"
             case "google":
                 for number, call in enumerate(calls):
@@ -90,7 +92,7 @@ def make_details(thought: str) -> list[Json]:
 def make_call_reply(vendor: VendorName, key: str, thought: str, name: str) -> ChatReply:
     """The thought in two pieces, then a call."""
     half = len(thought) // 2
-    pieces = [{key: thought[:half]}, {key: thought[half:]}]
+    pieces: list[Json] = [{key: thought[:half]}, {key: thought[half:]}]
     call: dict[str, Any] = make_call_delta(0, id="up_1", name=name, arguments=ARGUMENTS)
     whole = make_tool_call("up_1", name, ARGUMENTS)
     message: Json = {"content": None, key: thought, "tool_calls": [whole]}

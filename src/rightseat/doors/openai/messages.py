@@ -93,10 +93,8 @@ def parse_part(content: str | wire.ContentPart) -> MessagePart | None:
             return TextMessagePart(content)
         case wire.TextPart(text) | wire.InputTextPart(text) | wire.OutputTextPart(text) | wire.RefusalPart(text):
             return TextMessagePart(text)
-        case wire.ImagePart(str(url)):
-            return ImageMessagePart(url)
-        case wire.ImagePart(wire.ImageUrl(url, detail)):
-            return ImageMessagePart(url, detail)
+        case wire.ImagePart(image):
+            return ImageMessagePart(image) if isinstance(image, str) else ImageMessagePart(image.url, image.detail)
         case wire.FilePart(file):
             return FileMessagePart(name=file.filename, data=file.file_data, file_id=file.file_id)
         case wire.AudioPart(audio):

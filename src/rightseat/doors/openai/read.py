@@ -38,7 +38,7 @@ class OpenAIRequest(Struct, frozen=True):
 
 def read_chat(request: Request, host: Host) -> OpenAIRequest:
     body = decode_body(request.body, wire.ChatRequest)
-    tools, call_shape = parse_tools(body), CallShape.from_request(body)
+    tools, call_shape = parse_tools(body), CallShape.from_request(body, streamed=request.stream_arguments)
     schema, response_format = parse_response_format(body)
     turn = Turn(
         messages=parse_messages(body.messages),

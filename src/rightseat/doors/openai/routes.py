@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from itertools import count
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
-from rightseat.doors.openai.read import (
-    OpenAIRequest,
-    parse_message,
-    parse_tool,
-    read_chat,
-    read_completion,
-    read_embedding,
-)
+from rightseat.doors.openai.messages import parse_messages
+from rightseat.doors.openai.read import OpenAIRequest, read_chat, read_completion, read_embedding
+from rightseat.doors.openai.tools import parse_tool
 from rightseat.doors.openai.wire import ChatMessage, ChatRequest, CompletionRequest, EmbeddingRequest, ToolDefinition
 from rightseat.doors.openai.write import encode, make_error_response, refuse, reply_completion, stream_completion
 from rightseat.errors import NotConfigured, RightseatError
@@ -77,8 +71,8 @@ def apply_template(request: Request, host: Host) -> Reply:
     """Render the messages and tools of a request by a local model's chat template, without an assistant's own."""
     body = decode_body(request.body, ApplyTemplateRequest)
     prompt = Prompt(
-        messages=tuple(map(parse_message, body.messages, count())),
-        tools=tuple(map(parse_tool, body.tools or (), count())),
+        messages=parse_messages(body.messages),
+        tools=tuple(parse_tool(tool, number) for number, tool in enumerate(body.tools or ())),
     )
     rendered = host.render_prompt(host.resolve_responder(body.model), prompt)
     return reply_result(rendered, lambda result: {"prompt": result})

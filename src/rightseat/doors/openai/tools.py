@@ -22,15 +22,20 @@ CUSTOM_INPUT = "input"
 
 
 class CallShape(Struct, frozen=True):
-    """Shape of the calls in a response: `custom` tools have a text, `legacy` is the function API of 2023."""
+    """Shape of the calls in a response: `custom` tools have a text, `legacy` is the function API of 2023. `streamed`:
+    arguments are sent as they come, those of `custom` and `legacy` calls when they are complete."""
 
     custom: frozenset[str] = frozenset()
     legacy: bool = False
+    streamed: bool = False
 
     @classmethod
-    def from_request(cls, body: wire.ChatRequest) -> CallShape:
+    def from_request(cls, body: wire.ChatRequest, *, streamed: bool) -> CallShape:
         tools = (tool for tool in body.tools or () if isinstance(tool, wire.CustomToolDefinition))
-        return cls(frozenset(tool.custom.name for tool in tools), legacy=bool(body.functions))
+        return cls(frozenset(tool.custom.name for tool in tools), bool(body.functions), streamed)
+
+    def is_streamed(self, name: str) -> bool:
+        return self.streamed and not self.legacy and name not in self.custom
 
     def name_finish_reason(self, reason: str) -> str:
         names = {"calls": "function_call" if self.legacy else "tool_calls", "interrupt": "stop"}
@@ -52,7 +57,7 @@ class CallShape(Struct, frozen=True):
         return {"id": call.id, "type": "function", "function": function}
 
     def list_deltas(self, call: ToolCall, index: int) -> Iterator[dict[str, Any]]:
-        """Yield the deltas of a streamed call: its start, then its arguments."""
+        """Yield the deltas of a complete call: its start, then its arguments."""
         if self.legacy:
             if index == 0:
                 yield {"function_call": {"name": call.name, "arguments": ""}}

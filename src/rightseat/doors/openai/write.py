@@ -50,9 +50,9 @@ class ChatChunkWriter:
         self.call_shape = call_shape
         self.has_text = False
         self.in_refusal = False
-        self.output = RunOutput()
-        """The client's calls so far."""
-        self.sent_calls = 0
+        self.held = RunOutput()
+        """Calls that are sent when they are complete."""
+        self.call_indexes: dict[str, int] = {}
         self.finish_fields: dict[str, Any] = {}
         """Fields of ours in the last chunk."""
         self.text_prefix = b'data: %b,"choices":[{"index":%d,"delta":{"content":' % (head, index)
@@ -93,18 +93,26 @@ class ChatChunkWriter:
         match event:
             case ReasoningDelta(text=text):
                 return self.encode_delta({"reasoning_content": text})
+            case CallStart(id, name, client=True) if self.call_shape.is_streamed(name):
+                self.call_indexes[id] = len(self.call_indexes)
+                function = {"name": name, "arguments": ""}
+                start = {"index": self.call_indexes[id], "id": id, "type": "function", "function": function}
+                return self.encode_delta({"tool_calls": [start]})
+            case CallArgs(id, json) if id in self.call_indexes:
+                arguments = {"index": self.call_indexes[id], "function": {"arguments": json}}
+                return self.encode_delta({"tool_calls": [arguments]})
             case CallStart(client=True) | CallArgs():
-                self.output.add_event(event)
+                self.held.add_event(event)
                 return b""
-            case CallEnd(id) if id in self.output.calls:
-                return self.encode_call(self.output.calls[id].call)
+            case CallEnd(id) if id in self.held.calls:
+                return self.encode_call(self.held.calls[id].call)
             case _:
                 return b""
 
     def encode_call(self, call: ToolCall) -> bytes:
         """Encode a complete call. Its arguments are not sent before: some clients (LangChain, LlamaIndex) close the
         JSON of a call that the token limit cut, and run it."""
-        index, self.sent_calls = self.sent_calls, self.sent_calls + 1
+        index = self.call_indexes[call.id] = len(self.call_indexes)
         return b"".join(map(self.encode_delta, self.call_shape.list_deltas(call, index)))
 
 
@@ -154,9 +162,7 @@ def encode_chunk(head: bytes, choices: list[dict[str, Any]], **extra: Any) -> by
     return format_event(head + b"," + encode({"choices": choices, **extra})[1:])
 
 
-def format_choice(
-    index: int, output: RunOutput, reason: str, call_shape: CallShape, *, legacy: bool
-) -> dict[str, Any]:
+def format_choice(index: int, output: RunOutput, reason: str, call_shape: CallShape, *, legacy: bool) -> dict[str, Any]:
     """Format a choice of a non-streamed response."""
     finish = call_shape.name_finish_reason(reason)
     logprobs = [entry for text in output.texts.values() for entry in text.logprobs]

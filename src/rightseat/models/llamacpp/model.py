@@ -474,7 +474,7 @@ def describe_from_file(path: Path, template: TemplateChoice) -> ModelDescriber:
         sources = template.resolve(sources_from_header(header), header.templates)
         written = sources.default + (sources.tool_use or "")
         tokens = select_control_tokens(header.control_tokens, header.added_tokens, written)
-        return ModelDescription(sources, tokens, infill_tokens_from_header(header))
+        return ModelDescription(sources, tokens, infill_tokens=infill_tokens_from_header(header))
 
     return describe
 

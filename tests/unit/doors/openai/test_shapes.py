@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime, tool
-from rightseat.types.messages import Message
+from rightseat.types.messages import Message, make_client_reasoning
 from rightseat.types.model import Capabilities, ToolChoice
 from tests.kit.app_server import FakeModel, reply_calls, reply_text
 from tests.unit.doors.openai.test_openai import HI, post_chat, post_once
@@ -66,12 +66,15 @@ async def test_a_call_without_arguments_has_an_empty_object(arguments: Any) -> N
         {"content": [{"type": "thinking", "thinking": "Hmm.", "signature": "s"}, {"type": "text", "text": "Yes."}]},
         {"content": [{"type": "reasoning", "text": "Hmm."}, {"type": "text", "text": "Yes."}]},
         {"content": [{"type": "reasoning", "reasoning": "Hmm."}, "Yes."]},
-        {"content": [{"type": "redacted_thinking", "data": "x"}, {"type": "text", "text": "Yes."}], "reasoning": "Hmm."},
+        {
+            "content": [{"type": "redacted_thinking", "data": "x"}, {"type": "text", "text": "Yes."}],
+            "reasoning": "Hmm.",
+        },
     ],
 )
 async def test_thoughts_in_the_history_are_apart_from_the_text(fields: dict[str, Any]) -> None:
     _, answered, _ = await get_history(*HI, {"role": "assistant", **fields}, {"role": "user", "content": "more"})
-    assert (answered.text, answered.reasoning) == ("Yes.", "Hmm.")
+    assert (answered.text, answered.opaque) == ("Yes.", make_client_reasoning("Hmm."))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +165,10 @@ async def test_sound_reaches_a_model_that_hears() -> None:
         ({"role": "assistant", "tool_calls": [make_call(7)]}, "messages[0].tool_calls[0].function.arguments"),
         ({"role": "assistant", "tool_calls": [{"type": "spell"}]}, "messages[0].tool_calls[0]"),
         ({"role": "assistant", "tool_calls": [{"type": "function"}]}, "messages[0].tool_calls[0]"),
-        ({"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}, "messages[0].content[0].input_audio"),
+        (
+            {"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]},
+            "messages[0].content[0].input_audio",
+        ),
     ],
 )
 async def test_other_shapes_name_their_place(message: dict[str, Any], place: str) -> None:
@@ -183,7 +189,14 @@ async def test_other_shapes_name_their_place(message: dict[str, Any], place: str
         {"tool_choice": None},
         {"stream_options": {"include_usage": True}},
         {"stream_options": None},
-        {"max_tokens": None, "max_completion_tokens": None, "temperature": None, "top_p": None, "stop": None, "n": None},
+        {
+            "max_tokens": None,
+            "max_completion_tokens": None,
+            "temperature": None,
+            "top_p": None,
+            "stop": None,
+            "n": None,
+        },
         {"functions": [], "function_call": "auto"},
         {"functions": None, "function_call": None},
         {"parallel_tool_calls": None, "response_format": None, "user": None, "logit_bias": None},
@@ -252,6 +265,7 @@ async def test_the_legacy_loop_keeps_the_servers_results() -> None:
         return a + 1
 
     model = FakeModel(reply_calls(("add", '{"a": 1}'), ("weather", OSLO)), reply_text("Cold, 2."))
+
     async def post(*messages: dict[str, Any]) -> Any:
         _, body = await post_once(runtime, {"messages": messages, "functions": [WEATHER]})
         return body["choices"][0]["message"]
@@ -348,7 +362,10 @@ async def test_a_regex_of_a_custom_tool_is_held() -> None:
 @pytest.mark.parametrize(
     ("custom", "place"),
     [
-        ({"name": "a", "format": {"type": "grammar", "grammar": {"syntax": "lark", "definition": "start: A"}}}, "format"),
+        (
+            {"name": "a", "format": {"type": "grammar", "grammar": {"syntax": "lark", "definition": "start: A"}}},
+            "format",
+        ),
         ({"name": "a", "format": {"type": "grammar", "grammar": {"syntax": "regex", "definition": "("}}}, "format"),
         ({"name": "a b"}, "name"),
     ],
