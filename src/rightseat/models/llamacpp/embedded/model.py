@@ -2,7 +2,8 @@
 
 For each prompt it chooses, in this order: a tool call that rules recognise, an answer about the assistant
 itself, a sentence of the person's own text, a call or an answer of the adapter, and plain chat of the base
-model. Prompts that leave it no choice (a schema, a required call, raw text) go to the weights unchanged.
+model. An answer under a schema is a call that rules recognise, or one of the weights without the tools that have
+such rules. Other prompts that leave it no choice (a required call, raw text) go to the weights unchanged.
 """
 
 from __future__ import annotations
@@ -72,9 +73,12 @@ class EmbeddedModel(ModelWrapper):
         self.shortcuts |= {shortcut.tool: shortcut for shortcut in shortcuts}
 
     def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
-        if not needs_checks(prompt):
+        is_structured = prompt.output_schema is not None and prompt.raw is None and not prompt.requires_tool_call
+        if not is_structured and not needs_checks(prompt):
             return self.weights_model.stream(prompt)
         answer = PromptAnswer(self.weights_model, self.shortcuts, prompt)
+        if is_structured:
+            return answer.stream_structured()
         return answer.stream_from_results() if prompt.messages[-1].role == "tool" else answer.stream_to_question()
 
 
@@ -119,6 +123,19 @@ class PromptAnswer:
                 yield chunk
             return
         async with closing(self.stream_plain_chat()) as answer:
+            async for chunk in answer:
+                yield chunk
+
+    async def stream_structured(self) -> AsyncIterator[ModelChunk]:
+        """Stream an answer under a schema. Shown a tool of ours that does not fit, the weights would call it in
+        every round."""
+        is_question = bool(self.prompt.messages) and self.prompt.messages[-1].role == "user"
+        if is_question and (call := self.find_call()) is not None:
+            for chunk in call:
+                yield chunk
+            return
+        tools = tuple(tool for tool in self.prompt.tools if tool.name not in self.shortcuts)
+        async with closing(self.model.stream(replace(self.prompt, tools=tools))) as answer:
             async for chunk in answer:
                 yield chunk
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from rightseat.models.llamacpp.embedded.model import EmbeddedModel
 from rightseat.models.llamacpp.embedded.plain_chat import EXAMPLES
@@ -299,6 +300,26 @@ async def test_the_weights_see_a_shortcuts_tool_only_for_related_questions() -> 
     weights = FakeWeights(["I have no tool."], ["Cats purr."])
     await ask(weights, make_prompt("Tell me about cats", tools=(CLOCK,)), shortcut)
     assert [prompt.tools for prompt, _ in weights.prompts] == [(), ()]
+
+
+async def test_under_a_schema_a_shortcuts_tool_is_called_by_its_rule_only() -> None:
+    shortcut = Shortcut("clock", match_hour, frozenset(), related=re.compile("clock"))
+    schema: dict[str, Any] = {"type": "object"}
+    weights = FakeWeights(base=["{}"])
+    prompt = make_prompt("A clock is on the wall.", tools=(CLOCK, BOOK), output_schema=schema)
+    assert join_text(await ask(weights, prompt, shortcut)) == "{}"
+    assert weights.prompts == [(make_prompt("A clock is on the wall.", tools=(BOOK,), output_schema=schema), False)]
+    chunks = await ask(FakeWeights(), make_prompt("hour?", tools=(CLOCK, BOOK), output_schema=schema), shortcut)
+    assert list_calls(chunks) == [("clock", {})]
+    assert_finished(chunks, "calls")
+
+
+async def test_under_a_schema_a_result_is_not_asked_for_again() -> None:
+    shortcut = Shortcut("find", lambda _: {"number": "A7"}, frozenset(["number"]), related=re.compile("A7"))
+    prompt = replace(make_result_prompt("sent"), output_schema={"type": "object"})
+    weights = FakeWeights(base=["{}"])
+    assert join_text(await ask(weights, prompt, shortcut)) == "{}"
+    assert weights.prompts == [(replace(prompt, tools=()), False)]
 
 
 async def test_a_table_in_the_context_is_computed_by_table_query() -> None:
