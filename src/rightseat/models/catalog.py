@@ -72,6 +72,9 @@ _GEMINI = (
     (r"gemma", replace(_NO_TOOLS, images=True, context=128 * THOUSAND)),
 )
 
+# Models that accept audio.
+_AUDIO = re.compile(r"gpt-(4o-)?(mini-)?audio|gemini-(?!1\.0|pro$|.*(image|tts))|qwen.*(omni|audio)|voxtral|ultravox")
+
 _FAMILIES: dict[str, tuple[tuple[tuple[str, Capabilities], ...], Capabilities]] = {
     "openai": (_OPENAI, _VISION),
     "azure": (_OPENAI, _VISION),
@@ -88,7 +91,8 @@ is not OpenAI's. Defaults allow images: the upstream refuses them if need be."""
 
 def lookup_capabilities(provider: str, name: str) -> Capabilities:
     """Return the capabilities of a model; a fine-tune has those of its base model."""
-    return find_listed_capabilities(provider, name) or _FAMILIES.get(provider, ((), Capabilities()))[1]
+    capabilities = find_listed_capabilities(provider, name) or _FAMILIES.get(provider, ((), Capabilities()))[1]
+    return replace(capabilities, audio=_AUDIO.match(base_model_name(name)) is not None)
 
 
 def find_listed_capabilities(provider: str, name: str) -> Capabilities | None:

@@ -19,8 +19,7 @@ async def post_body(url: str, target: str, **headers: str) -> tuple[int, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("path", "meant"),
-    [("/chat/completions", "/v1/chat/completions"), ("/v1/chat/completions/", "/v1/chat/completions")],
+    ("path", "meant"), [("/chat/completion", "/chat/completions"), ("/v1/chat/completions/", "/v1/chat/completions")]
 )
 async def test_an_unknown_path_is_answered_with_the_nearest(path: str, meant: str) -> None:
     async with serve_runtime(Runtime(model=FakeModel())) as server:

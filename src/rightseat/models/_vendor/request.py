@@ -35,6 +35,9 @@ def format_chat_part(part: MessagePart) -> dict[str, Any]:
             return {"type": "text", "text": part.text}
         case ImageMessagePart():
             return {"type": "image_url", "image_url": without_none({"url": part.url, "detail": part.detail})}
+        case FileMessagePart(media_type=str(media_type), data=str(data)) if media_type.startswith("audio/"):
+            audio = {"data": data, "format": media_type.removeprefix("audio/")}
+            return {"type": "input_audio", "input_audio": audio}
         case FileMessagePart():
             return {"type": "file", "file": format_file(part)}
         case _:

@@ -74,6 +74,8 @@ class OpenAIModel(VendorModel):
             capabilities,
             advertises_images=capabilities.images and (images is not None or vendor.knows_model(name)),
             enforces_schema=strict_tools and capabilities.schema,
+            allowed_tools=vendor.kind == "openai",
+            audio=capabilities.audio and not self._uses_responses,
         )
         self._dialect = vendor.make_dialect(
             capabilities, developer_role=developer_role, strict_tools=strict_tools, usage=usage

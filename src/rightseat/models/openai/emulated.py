@@ -35,6 +35,7 @@ class EmulatedToolsModel(OpenAIModel):
     def __init__(self, name: str, *, tools: ToolEmulation, **options: Any) -> None:
         super().__init__(name, **options)
         self._emulation = tools
+        self.capabilities = replace(self.capabilities, allowed_tools=False)
 
     def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         prompt = replace(prompt, messages=tool_messages_as_text(prompt.messages))

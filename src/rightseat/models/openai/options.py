@@ -50,6 +50,8 @@ class OpenAIOptions(VendorOptions, frozen=True, kw_only=True):
     tools: bool | Literal["native", "schema", "prompt"] | None = None
     """How the model calls tools: `native` by the server's API, `schema` by a JSON schema for its output, `prompt`
     by instructions; false means not at all. Without it, what the model's family supports."""
+    audio: bool | None = None
+    """Whether the model accepts audio, which `input_audio` parts have. Without it, as the model's family does."""
     reasoning: bool | None = None
     """Whether the model reasons before it answers. Without it, as the model's family does."""
     reasoning_vendor: ReasoningVendor | None = None
@@ -100,7 +102,7 @@ def _make_model(name: str, options: OpenAIOptions) -> OpenAIModel:
         kind, deployment = "azure", options.deployment or name
         base_url = vendors.build_base_url(options.azure_endpoint, options.api_version, deployment, options.api)
     capabilities = lookup_capabilities(kind, name)
-    overrides = {key: getattr(options, key) for key in ("parallel", "schema", "images", "reasoning")}
+    overrides = {key: getattr(options, key) for key in ("parallel", "schema", "images", "audio", "reasoning")}
     emulation = _choose_emulation(
         options.tools, native=capabilities.tools, schema=override_capabilities(capabilities, overrides).schema
     )

@@ -56,7 +56,7 @@ def build_chat_body(model: str, prompt: Prompt, dialect: Dialect) -> dict[str, A
         out["stream_options"] = {"include_usage": True}
     if prompt.tools:
         out["tools"] = [_format_chat_tool(tool, dialect.strict_tools) for tool in prompt.tools]
-        if prompt.tool_choice.mode != "auto":
+        if prompt.tool_choice != ToolChoice():
             out["tool_choice"] = _format_chat_tool_choice(prompt.tool_choice)
         if prompt.settings.parallel_calls is not None:
             out["parallel_tool_calls"] = prompt.settings.parallel_calls
@@ -143,6 +143,9 @@ def _format_chat_tool(tool: ToolSpec, strict: bool) -> dict[str, Any]:
 def _format_chat_tool_choice(choice: ToolChoice) -> str | dict[str, Any]:
     if choice.mode == "named":
         return {"type": "function", "function": {"name": choice.name}}
+    if choice.allowed:
+        tools = [{"type": "function", "function": {"name": name}} for name in choice.allowed]
+        return {"type": "allowed_tools", "allowed_tools": {"mode": choice.mode, "tools": tools}}
     return choice.mode
 
 
@@ -166,7 +169,7 @@ def build_responses_body(model: str, prompt: Prompt, dialect: Dialect) -> dict[s
     }
     if prompt.tools:
         out["tools"] = [_format_responses_tool(tool, dialect.strict_tools) for tool in prompt.tools]
-        if prompt.tool_choice.mode != "auto":
+        if prompt.tool_choice != ToolChoice():
             out["tool_choice"] = _format_responses_tool_choice(prompt.tool_choice)
         if prompt.settings.parallel_calls is not None:
             out["parallel_tool_calls"] = prompt.settings.parallel_calls
@@ -283,4 +286,7 @@ def _format_responses_tool(tool: ToolSpec, strict: bool) -> dict[str, Any]:
 
 
 def _format_responses_tool_choice(choice: ToolChoice) -> str | dict[str, Any]:
+    if choice.allowed:
+        tools = [{"type": "function", "name": name} for name in choice.allowed]
+        return {"type": "allowed_tools", "mode": choice.mode, "tools": tools}
     return {"type": "function", "name": choice.name} if choice.mode == "named" else choice.mode

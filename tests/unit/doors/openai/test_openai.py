@@ -285,11 +285,6 @@ async def test_speech_is_not_configured() -> None:
     assert (error["code"], error["type"]) == ("not_configured", "server_error")
 
 
-async def test_the_api_of_2023_is_refused_in_words() -> None:
-    status, body = await post_chat(Runtime(model=FakeModel()), functions=[{"name": "f"}])
-    assert (status, body["error"]["param"]) == (400, "functions")
-
-
 async def test_embeddings_count_against_the_owners_quota() -> None:
     async with FakeUpstream() as upstream:
         usage = {"usage": {"prompt_tokens": 7, "total_tokens": 7}}

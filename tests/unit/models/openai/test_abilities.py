@@ -99,3 +99,27 @@ async def test_pictures_at_a_server_of_one_s_own(name: str, options: dict[str, A
         await found.close()
     assert error is None
     assert (found.capabilities.supports_images, found.capabilities.images) == (sees, takes)
+
+
+@pytest.mark.demand("openai.client_shapes")
+@pytest.mark.parametrize(
+    ("name", "options", "hears"),
+    [
+        ("gpt-audio", {}, True),
+        ("gpt-4o-audio-preview", {}, True),
+        ("gpt-audio", {"api": "responses"}, False),
+        ("gpt-4o", {}, False),
+        ("gpt-4o", {"audio": True}, True),
+        ("voxtral-mini", {"base_url": "http://127.0.0.1:1/v1"}, True),
+        ("gpt-audio", {"audio": False}, False),
+    ],
+)
+def test_which_models_hear(name: str, options: dict[str, Any], hears: bool) -> None:
+    assert make_openai_model(name, **options).capabilities.audio is hears
+
+
+@pytest.mark.demand("openai.client_shapes")
+def test_which_servers_know_allowed_tools() -> None:
+    assert make_openai_model("gpt-5").capabilities.allowed_tools
+    assert not make_openai_model("gpt-5", tools="schema").capabilities.allowed_tools
+    assert not make_openai_model("gpt-5", base_url="http://127.0.0.1:1/v1").capabilities.allowed_tools

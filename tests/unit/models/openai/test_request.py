@@ -108,10 +108,24 @@ def test_tools() -> None:
         (ToolChoice("none"), "none"),
         (ToolChoice("required"), "required"),
         (ToolChoice("named", "add"), {"type": "function", "function": {"name": "add"}}),
+        (
+            ToolChoice("auto", allowed=("add",)),
+            {
+                "type": "allowed_tools",
+                "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "add"}}]},
+            },
+        ),
     ],
 )
 def test_tool_choice(choice: ToolChoice, sent: object) -> None:
     assert build_body(tools=(ADD,), tool_choice=choice)["tool_choice"] == sent
+
+
+def test_audio() -> None:
+    sound = FileMessagePart(media_type="audio/mp3", data="AA==")
+    part = {"type": "input_audio", "input_audio": {"data": "AA==", "format": "mp3"}}
+    assert build_message(Message("user", (TextMessagePart("a"), sound)))["content"][1] == part
+    assert build_message(Message("user", (sound,)))["content"] == [part]
 
 
 def test_without_tools_nothing_is_said_about_them() -> None:

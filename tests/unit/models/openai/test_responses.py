@@ -109,6 +109,11 @@ def test_every_thought_goes_back_to_its_place() -> None:
     assert build_body(Message("assistant", (), opaque=opaque))["input"] == []
 
 
+def test_allowed_tools() -> None:
+    allowed = {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "add"}]}
+    assert build_body(tools=(ADD,), tool_choice=ToolChoice("required", allowed=("add",)))["tool_choice"] == allowed
+
+
 @pytest.mark.demand("models.openai_gains_responses_upstream")
 def test_tools_forms_and_tuning_in_its_own_words() -> None:
     extra = {"reasoning_effort": "low", "verbosity": "low", "user": "u", "seed": 1, "logit_bias": {}}
