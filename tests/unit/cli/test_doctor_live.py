@@ -107,7 +107,7 @@ async def test_a_server_that_forgot_its_keys(tmp_path: Path) -> None:
         (tmp_path / "key").write_text("alices-own-key")
         (tmp_path / "rightseat.toml").write_text(f'[server]\nport = {port}\n[auth.keys]\na = "file:key"\n')
         lines = await print_lines(stream_checks(None, None, None), quiet=True)
-    assert list_broken_checks(lines) == ["openai: keys", "agui: keys", "openbb: keys", "copilotkit: keys", "mcp: keys"]
+    assert list_broken_checks(lines) == [f"{door.name}: keys" for door in load_all("doors")]
 
 
 @pytest.mark.demand("doctor.checks_keys_cors_private")
@@ -222,7 +222,7 @@ BREAKS: list[tuple[Callable[[], MessageChange], set[str]]] = [
     (drop_headers(b"access-control-allow-methods"), {PAGE}),
     (drop_headers(b"access-control-allow-private-network"), {PAGE}),
     (allow_any_origin, {PAGE, "page of an unknown origin"}),
-    (make_401_html, {f"{door}: keys" for door in ("openai", "agui", "openbb", "copilotkit", "mcp")}),
+    (make_401_html, {f"{door}: keys" for door in ("openai", "agui", "openbb", "copilotkit", "mcp", "llamacpp")}),
 ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rightseat.doors.llamacpp.read import LlamaRequest, read_completion, read_infill, read_name, read_rerank
 from rightseat.doors.llamacpp.wire import CompletionRequest, InfillRequest, RerankRequest
 from rightseat.doors.llamacpp.write import (
@@ -13,9 +15,10 @@ from rightseat.doors.llamacpp.write import (
     stream_completion,
 )
 from rightseat.errors import RightseatError, UpstreamOverloaded
-from rightseat.http.endpoint import Door, Host, Request, Route, make_full_response
+from rightseat.http.endpoint import Door, Host, Probe, Request, Route, describe_error, make_full_response
 from rightseat.http.reply import Reply
 from rightseat.types.streams import merge_unless_single
+from rightseat.types.text import decode_or_none
 
 
 def create_completion(request: Request, host: Host) -> Reply:
@@ -75,6 +78,15 @@ async def reply_slots(host: Host, name: str | None, *, needs_idle: bool) -> Repl
     yield make_full_response(200, encode(slots))
 
 
+def check_props(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+    """Check the answer of /props, which is 501 where the default model is not local."""
+    match status, decode_or_none(body):
+        case (200, {"default_generation_settings": _}) | (501, {"error": {"type": "not_supported_error"}}):
+            return None
+        case _:
+            return describe_error(status, body, "llama-server", "error", "message")
+
+
 RERANK_PATHS = ("/rerank", "/v1/rerank", "/reranking", "/v1/reranking")
 
 door = Door(
@@ -93,4 +105,5 @@ door = Door(
     ),
     format_error=refuse,
     hint=lambda base: f"llama.cpp's clients and web page, for local models: {base}",
+    probes=(Probe("properties", "GET", "/props", check_props),),
 )

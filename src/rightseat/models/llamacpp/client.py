@@ -176,7 +176,9 @@ def error_from_object(status: int, error: Any) -> RightseatError:
     status = code if isinstance(code, int) and 400 <= code < 600 else status
     message = error.get("message")
     message = message.lower() if isinstance(message, str) else ""
-    if error.get("type") == "exceed_context_size_error" or "context size" in message:
+    # Embedding and reranking engines read a text in one batch.
+    too_long = "context size" in message or "too large to process" in message
+    if error.get("type") == "exceed_context_size_error" or too_long:
         return _make_context_error(error)
     if status == 400 and "failed to load image" in message:
         return CallerError("The model's server cannot read an image: check it, or send it as PNG or JPEG.")
