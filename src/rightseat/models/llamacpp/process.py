@@ -92,8 +92,9 @@ class ServerProcess:
         if ready.error:
             # The engine's messages may contain paths and sizes, so they go to the log only.
             log.debug("the local model was not loaded: %s\n%s", ready.error, "\n".join(self._stderr_tail))
+            image_hint = f"Check that mmproj ({launch.mmproj.name}) is made for this model. " if launch.mmproj else ""
             raise LocalModelNotStarted(
-                f"The local model {launch.model.name} cannot be loaded: {ready.error.rstrip('.')}. "
+                f"The local model {launch.model.name} cannot be loaded: {ready.error.rstrip('.')}. {image_hint}"
                 'Its own log is shown with log_level = "debug" in [server].'
             )
         own_server = launch.binary is None

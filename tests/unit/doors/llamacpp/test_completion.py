@@ -291,7 +291,9 @@ async def test_guardrails_see_every_text(path: str, body: dict[str, Any]) -> Non
 async def test_a_text_that_a_guardrail_changes_has_no_tokens() -> None:
     model = RawModel(report_text("my", " gun"))
     guards = GuardrailPolicies(GuardrailPolicy(output=TextRules(deny=WordList(["gun"])), replacement="No."))
-    _, body = await post_once(Runtime(model=model, guards=guards), {"prompt": "a", "return_tokens": True}, "/completion")
+    _, body = await post_once(
+        Runtime(model=model, guards=guards), {"prompt": "a", "return_tokens": True}, "/completion"
+    )
     assert "gun" not in json.dumps(body)
     assert 1 not in body.get("tokens", [])
 

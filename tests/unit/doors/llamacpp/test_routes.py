@@ -98,10 +98,7 @@ async def test_ranking_counts_against_the_quota() -> None:
 
 
 async def test_properties_by_the_name_that_a_client_sends() -> None:
-    assert await get_once(Runtime(model=EngineModel()), "/props") == (
-        200,
-        {"total_slots": 2, "model_alias": "default"},
-    )
+    assert await get_once(Runtime(model=EngineModel()), "/props") == (200, {"total_slots": 2, "model_alias": "default"})
     status, told = await get_once(Runtime(model=EngineModel()), "/props?model=default")
     assert (status, told["model_alias"]) == (200, "default")
 
