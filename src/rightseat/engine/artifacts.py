@@ -38,7 +38,9 @@ class StoredFile(Struct, frozen=True):
 
 
 async def present_artifact(event: Artifact, turn: Turn, store: Store) -> Sequence[Event]:
-    """Return the artifact, or its text for a door that shows none."""
+    """Return the artifact, or its text for a door that shows none; no text where the answer must fit a schema."""
+    if turn.output_schema is not None and not turn.client.shows_artifacts:
+        return []
     # In a terminal nobody can follow a link: there is no server.
     if event.kind == "file" and (turn.client.shows_artifacts or turn.client.base_url):
         event = await store_and_link_file(event, turn, store)

@@ -389,7 +389,9 @@ class Engine:
             if problem is not None:
                 self.request_repair(state, answer, problem)
                 return events
-            events += assembler.buffered_events
+            # Beside a call there is no answer yet, and a client parses all text of the turn as one value.
+            if not answer.message.calls:
+                events += assembler.buffered_events
         state.truncated = answer.reason == "length"
         if answer.message.calls:
             state.batch = self.make_batch(state, answer.message)

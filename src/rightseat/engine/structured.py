@@ -45,8 +45,8 @@ async def generate_structured(model: Model, question: str, schema: dict[str, Any
 
 
 class SchemaBufferedAssembler(EventAssembler):
-    """Buffers text events; all others pass at once. The schema applies to the final answer only, not to text
-    beside tool calls."""
+    """Buffers text events; all others pass at once. The schema applies to the final answer only: text beside tool
+    calls is not checked, and nobody sees it."""
 
     def __init__(self, ids: IdGenerator, client_tools: Mapping[str, bool], schema: dict[str, Any]) -> None:
         super().__init__(ids, client_tools)

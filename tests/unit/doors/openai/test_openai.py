@@ -11,7 +11,8 @@ from rightseat import Assistant, Prompt, Runtime, tool
 from rightseat.middleware.quota import Quota, Quotas
 from rightseat.models.openai import OpenAIModel
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
-from rightseat.types.events import Usage
+from rightseat.types.events import Artifact, Usage
+from rightseat.types.tools import Result
 from rightseat.wiring.runtime import RuntimeParts
 from tests.kit import faults
 from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
@@ -36,6 +37,15 @@ async def post_once(runtime: Runtime, body: dict[str, Any], path: str = "/v1/cha
 
 async def post_chat(runtime: Runtime, **more: Any) -> tuple[int, Any]:
     return await post_once(runtime, {"messages": HI, **more})
+
+
+def join_content(body: Any) -> str:
+    """Return the text of a whole answer, or of all frames of a streamed one."""
+    if isinstance(body, list):
+        deltas = [json.loads(frame)["choices"][0]["delta"] for frame in body[:-1]]
+        return "".join(delta.get("content") or "" for delta in deltas)
+    content: str = body["choices"][0]["message"]["content"]
+    return content
 
 
 class CountingModel:
@@ -90,13 +100,7 @@ async def test_an_assistant_gives_one_answer() -> None:
 async def test_an_answer_that_fits_its_schema(text: str, stream: bool) -> None:
     model = FakeModel(reply_text(*text))
     status, body = await post_chat(Runtime(model=model), response_format=FORMAT, stream=stream)
-    assert status == 200
-    if stream:
-        deltas = [json.loads(frame)["choices"][0]["delta"] for frame in body[:-1]]
-        content = "".join(delta.get("content") or "" for delta in deltas)
-    else:
-        content = body["choices"][0]["message"]["content"]
-    assert json.loads(content) == {"a": 1}
+    assert (status, json.loads(join_content(body))) == (200, {"a": 1})
     assert model.prompts[0].output_schema == SCHEMA
 
 
@@ -123,16 +127,19 @@ async def test_a_refusal_and_a_cut_answer_are_not_held_to_the_schema() -> None:
     assert (status, body["choices"][0]["finish_reason"]) == (200, "length")
 
 
-async def test_with_tools_the_schema_binds_the_final_answer_only() -> None:
+@pytest.mark.demand("openai.response_format_text_json")
+@pytest.mark.parametrize("stream", [True, False])
+async def test_with_tools_the_answer_under_a_schema_is_the_value_alone(stream: bool) -> None:
     @tool
-    def one() -> int:
+    async def one() -> AsyncIterator[Artifact | Result]:
         """One."""
-        return 1
+        yield Artifact("t", "table", "Ones", [{"one": 1}])
+        yield Result(1)
 
     model = FakeModel(reply_calls(("one", "{}"), text="I will look."), reply_text('{"a": 1}'))
-    status, body = await post_chat(Runtime(model=model, tools=[one]), response_format=FORMAT)
-    assert status == 200
-    assert body["choices"][0]["message"]["content"] == 'I will look.\n\n{"a": 1}'
+    status, body = await post_chat(Runtime(model=model, tools=[one]), response_format=FORMAT, stream=stream)
+    assert (status, json.loads(join_content(body))) == (200, {"a": 1})
+    assert model.prompts[1].messages[1].text == "I will look."
 
 
 @pytest.mark.demand("openai.response_format_text_json")
