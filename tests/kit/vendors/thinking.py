@@ -53,9 +53,7 @@ class ThinkingVendor:
             case "kimi" if calls and not thought:
                 place = f"in assistant tool call message at index {index}"
                 return f"thinking is enabled but reasoning_content is missing {place}"
-            case "openrouter" if calls and message.get("reasoning_details") not in [
-                make_details(text) for text in self.thoughts
-            ]:
+            case "openrouter" if calls and message.get("reasoning_details") not in [*map(make_details, self.thoughts)]:
                 return "reasoning_details are missing or were changed"
             case "google":
                 for number, call in enumerate(calls):

@@ -73,7 +73,9 @@ def find_claude_model(name: str) -> ClaudeModel:
 
 
 def clamp_effort(requested: str | None, model: ClaudeModel) -> str | None:
-    """Return the highest effort level that the model supports and that is at most `requested`, else None."""
+    """Return the highest effort level that the model supports and that is at most `requested`, else None. Models that
+    cannot stop thinking take the lowest for `none` and `minimal`."""
+    requested = "low" if requested in ("none", "minimal") else requested
     if requested not in _EFFORTS or not model.efforts:
         return None
     below = _EFFORTS[: _EFFORTS.index(requested) + 1]

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.engine.structured import SCHEMA_INSTRUCTION
+from rightseat.models._vendor.thinking import ThinkingRequest
 from rightseat.models.anthropic import claude_models
 from rightseat.models.anthropic.claude_models import DEFAULT_MAX_OUTPUT, ClaudeModel, make_enforceable
 from rightseat.models.anthropic.conversation import PROVIDER, ConversationPayload, build_conversation, sanitize_name
@@ -15,6 +16,8 @@ from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 
 MIN_THINKING_BUDGET = 1024
 DEFAULT_THINKING_BUDGET = 8192
+# Budgets of a caller's efforts, for models that know no efforts.
+EFFORT_BUDGETS = {"low": 2048, "medium": DEFAULT_THINKING_BUDGET, "high": 16384, "xhigh": 32768, "max": 32768}
 # The last API version with sampling settings.
 SAMPLING_API_VERSION = "2023-06-01"
 
@@ -78,11 +81,24 @@ def build_request(name: str, prompt: Prompt, options: AnthropicRequestOptions, *
     return AnthropicRequest(body | sampling, headers, tool_names, enforced)
 
 
+def _choose_thinking(settings: SamplingSettings, options: AnthropicRequestOptions) -> bool | int | None:
+    """Return whether the model is to think, or its budget: as the request says, else as the options do."""
+    request = ThinkingRequest.from_settings(settings)
+    if request.enabled is None:
+        return options.thinking
+    if not request.enabled:
+        return False
+    if request.budget is not None and request.budget > 0:
+        return request.budget
+    # A budget of the options stays, unless the request names an effort.
+    return EFFORT_BUDGETS.get(request.effort or "", options.thinking or True)
+
+
 def _build_thinking(
     prompt: Prompt, options: AnthropicRequestOptions, model: ClaudeModel, limit: int
 ) -> dict[str, Any] | None:
     """Return the `thinking` field, or None to leave the model's default."""
-    requested = options.thinking
+    requested = _choose_thinking(prompt.settings, options)
     if requested is False or (prompt.requires_tool_call and not model.forced_thinks):
         return {"type": "disabled"} if model.thinks == "default" else None
     if model.thinks in ("default", "always") or (requested is not None and model.thinks == "asked"):
@@ -161,9 +177,8 @@ def _add_settings(
     if stops:
         body["stop_sequences"] = stops
     extra = settings.extra
-    effort = claude_models.clamp_effort(extra.get("reasoning_effort"), model) or claude_models.clamp_effort(
-        options.effort, model
-    )
+    requested_effort = ThinkingRequest.from_settings(settings).effort
+    effort = claude_models.clamp_effort(requested_effort, model) or claude_models.clamp_effort(options.effort, model)
     if effort:
         body.setdefault("output_config", {})["effort"] = effort
     metadata = extra.get("metadata")

@@ -14,7 +14,7 @@ from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models._vendor.options import VendorOptions, read_environment
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.models.google.client import GoogleModel
-from rightseat.models.google.request import GoogleRequestOptions, is_gemini_3
+from rightseat.models.google.request import GoogleRequestOptions, is_gemini_3, is_pro
 
 GOOGLE_URL = "https://generativelanguage.googleapis.com"
 _KEY_VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
@@ -65,6 +65,9 @@ def model(name: str, options: Mapping[str, Any]) -> GoogleModel:
             thinking_level=parsed.thinking_level,
             supports_schema=capabilities.schema,
             is_gemini_3=is_gemini_3(name),
+            thinks=capabilities.reasoning,
+            lowest_budget=128 if is_pro(name) else 0,
+            lowest_level="low" if is_pro(name) else "minimal",
         ),
         tries=parsed.tries,
     )

@@ -13,6 +13,7 @@ from msgspec.json import encode
 
 from rightseat.errors import CallerError
 from rightseat.models._vendor.request import SCHEMA_INSTRUCTION_BESIDE_TOOLS, parse_object, without_none
+from rightseat.models._vendor.thinking import ThinkingRequest
 from rightseat.models.catalog import base_model_name
 from rightseat.models.google.stream_parser import PartMark, read_marks
 from rightseat.tools.text_calls.typescript import resolve_ref
@@ -137,6 +138,12 @@ _MODES = {"none": "NONE", "required": "ANY", "named": "ANY"}
 _EXTRA_SETTINGS = {"topK": "top_k", "presencePenalty": "presence_penalty", "frequencyPenalty": "frequency_penalty"}
 
 
+GOOGLE_LEVELS = ("minimal", "low", "medium", "high")
+_LEVELS = {level: level for level in GOOGLE_LEVELS} | {"none": "minimal"}
+# As Google's own OpenAI-compatible endpoint maps them.
+_BUDGETS = {"low": 1024, "medium": 8192, "high": 24576}
+
+
 class GoogleRequestOptions(Struct, frozen=True, kw_only=True):
     """Requirements of one model, and its thinking options."""
 
@@ -145,12 +152,22 @@ class GoogleRequestOptions(Struct, frozen=True, kw_only=True):
     thinking_level: str | None = None
     supports_schema: bool = True
     """The model enforces an output schema."""
+    thinks: bool = False
+    """The model is known to think; others refuse a request about it."""
+    lowest_budget: int = 0
+    """Tokens that Gemini 2.5 Pro needs at least for its thoughts."""
+    lowest_level: str = "minimal"
+    """Level that Gemini 3 Pro needs at least."""
     is_gemini_3: bool = False
     """Gemini 3 and newer refuse calls without a signature, and take a schema together with tools."""
 
 
 def is_gemini_3(name: str) -> bool:
     return re.match(r"gemini-(?![12](\D|$))", base_model_name(name)) is not None
+
+
+def is_pro(name: str) -> bool:
+    return re.search(r"-pro\b", base_model_name(name)) is not None
 
 
 def build_contents(prompt: Prompt, options: GoogleRequestOptions) -> list[Json]:
@@ -203,14 +220,29 @@ def build_body(prompt: Prompt, options: GoogleRequestOptions) -> Json:
     if prompt.output_schema is not None and enforced:
         config["responseMimeType"] = "application/json"
         config["responseJsonSchema"] = narrow_schema(prompt.output_schema)
-    thinking: Json = {
-        "includeThoughts": options.include_thoughts or None,
-        "thinkingBudget": options.thinking_budget,
-        "thinkingLevel": options.thinking_level and options.thinking_level.upper(),
-    }
-    if thinking := without_none(thinking):
+    if thinking := _build_thinking(prompt.settings, options):
         config["thinkingConfig"] = thinking
     return {**out, "generationConfig": config}
+
+
+def _build_thinking(settings: SamplingSettings, options: GoogleRequestOptions) -> Json:
+    """Return `thinkingConfig`: what the request says, where the model is known to think, else the options."""
+    level, budget = options.thinking_level, options.thinking_budget
+    request = ThinkingRequest.from_settings(settings) if options.thinks else ThinkingRequest()
+    if options.is_gemini_3 and request.enabled is not None:
+        # These models cannot stop thinking, and take levels instead of budgets.
+        effort = (request.effort or "high") if request.enabled else "minimal"
+        level = max(_LEVELS.get(effort, "high"), options.lowest_level, key=GOOGLE_LEVELS.index)
+    elif request.budget is not None:
+        budget = max(request.budget, options.lowest_budget) if request.budget >= 0 else -1
+    elif request.enabled is False:
+        budget = options.lowest_budget
+    elif request.effort is not None:
+        budget = _BUDGETS.get(request.effort, _BUDGETS["high"])
+    thoughts = options.include_thoughts and request.enabled is not False
+    return without_none(
+        {"includeThoughts": thoughts or None, "thinkingBudget": budget, "thinkingLevel": level and level.upper()}
+    )
 
 
 def _build_sampling(settings: SamplingSettings) -> Json:

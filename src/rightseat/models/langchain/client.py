@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -14,11 +14,12 @@ from langchain_core.runnables.base import RunnableBindingBase
 from rightseat.config.imports import import_object
 from rightseat.errors import ConfigError, Misused
 from rightseat.models._vendor.exchange import Timeouts
+from rightseat.models._vendor.thinking import ThinkingRequest
 from rightseat.models.langchain import request
 from rightseat.models.langchain.stream_parser import LangChainStreamParser
 from rightseat.models.langchain.timed_reader import END, TimedReader, iterate_in_thread
 from rightseat.types.chunks import ModelChunk
-from rightseat.types.model import Capabilities, Model, Prompt, ToolSpec
+from rightseat.types.model import Capabilities, Model, Prompt, SamplingSettings, ToolSpec
 
 
 def load_target(target: str) -> Any:
@@ -121,7 +122,18 @@ def _collect_settings(model: BaseChatModel | None, prompt: Prompt) -> dict[str, 
             values[name] = value
     if prompt.settings.stop:
         values["stop"] = list(prompt.settings.stop)
-    return values
+    return values | _collect_thinking(fields, prompt.settings)
+
+
+def _collect_thinking(fields: Mapping[str, Any], settings: SamplingSettings) -> dict[str, Any]:
+    """Return the request's effort in the first field that the model has for it."""
+    request = ThinkingRequest.from_settings(settings)
+    if request.effort is not None and "reasoning_effort" in fields:
+        return {"reasoning_effort": request.effort}
+    if request.budget is not None and "thinking_budget" in fields:
+        return {"thinking_budget": request.budget}
+    # Ollama's name of the switch.
+    return {"reasoning": request.enabled} if request.enabled is not None and "reasoning" in fields else {}
 
 
 def _bind_tools(runnable: Runnable[Any, Any], prompt: Prompt) -> Runnable[Any, Any]:

@@ -76,6 +76,9 @@ def build_chat_body(model: str, prompt: Prompt, dialect: Dialect) -> dict[str, A
         }
     )
     out.update((key, value) for key, value in prompt.settings.extra.items() if key not in RESERVED_KEYS)
+    if dialect.reasoning_rules.disables_by_type and out.get("reasoning_effort") in ("none", "minimal"):
+        out["thinking"] = {"type": "disabled"}
+        del out["reasoning_effort"]
     for key in dialect.unsupported:
         out.pop(key, None)
     return out

@@ -14,6 +14,7 @@ from yarl import URL
 from rightseat.config.imports import import_object
 from rightseat.errors import ConfigError
 from rightseat.http.client import parse_base_url
+from rightseat.models._vendor.thinking import THINKING_FIELDS
 from rightseat.models.catalog import find_listed_capabilities
 from rightseat.models.openai.errors import DEFAULT_CREDENTIAL, ERRORS
 from rightseat.models.openai.reasoning import InlineThoughts, ReasoningRules
@@ -87,6 +88,8 @@ async def _call_provider(provider: TokenProvider) -> str:
 
 # OpenAI refuses sampling settings for reasoning models, and reasoning settings for other models.
 _REASONING_SETTINGS = frozenset({"reasoning", "reasoning_effort", "verbosity"})
+# Fields about thinking of other servers, which OpenAI refuses.
+_FOREIGN_SETTINGS = THINKING_FIELDS - _REASONING_SETTINGS
 
 _SAMPLING_SETTINGS = frozenset(
     {"temperature", "top_p", "stop", "presence_penalty", "frequency_penalty", "logit_bias"}
@@ -147,5 +150,6 @@ class OpenAIVendor(Struct, frozen=True, kw_only=True):
 def list_unsupported_settings(capabilities: Capabilities) -> frozenset[str]:
     """Return the settings that OpenAI refuses for a model."""
     if not capabilities.reasoning:
-        return _REASONING_SETTINGS
-    return _SAMPLING_SETTINGS if capabilities.parallel else _SAMPLING_SETTINGS | _PARALLEL_SETTINGS
+        return _REASONING_SETTINGS | _FOREIGN_SETTINGS
+    settings = _SAMPLING_SETTINGS | _FOREIGN_SETTINGS
+    return settings if capabilities.parallel else settings | _PARALLEL_SETTINGS
