@@ -110,8 +110,10 @@ def start_server(launch: LaunchOptions, key: str) -> tuple[str, object]:
     if launch.gpu_layers is not None:
         params.n_gpu_layers = launch.gpu_layers
     has_gpu = any(not str(device.get("name", "")).startswith("CPU") for device in xllamacpp.get_device_info())
-    # An embedding engine must take a whole text in one batch.
-    if not launch.embedding and (launch.batch is not None or not has_gpu):
+    if launch.embedding:
+        # An embedding engine takes a whole text in one batch.
+        params.n_batch = params.n_ubatch = launch.context
+    elif launch.batch is not None or not has_gpu:
         params.n_batch = params.n_ubatch = launch.batch or launch.cpu_batch
     params.embedding = launch.embedding
     if launch.pooling is not None:
@@ -145,7 +147,8 @@ def spawn_binary(launch: LaunchOptions, key: str) -> tuple[str, subprocess.Popen
     command += ["--api-key-file", f"/dev/fd/{key_file}"]
     command += ["--ctx-size", str(launch.context * launch.slots), "--parallel", str(launch.slots)]
     command += ["--threads", str(count_threads(launch)), "--slots", "--no-warmup"]
-    batch = None if launch.embedding or launch.batch is None else str(launch.batch)
+    size = launch.context if launch.embedding else launch.batch
+    batch = None if size is None else str(size)
     command += ["--batch-size", batch, "--ubatch-size", batch] if batch else []
     command += [] if launch.gpu_layers is None else ["--n-gpu-layers", str(launch.gpu_layers)]
     command += ["--embeddings"] if launch.embedding else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
@@ -161,6 +162,10 @@ class LlamaServerErrors(UpstreamErrors):
 ERRORS = LlamaServerErrors()
 
 
+# An embedding server's refusal, which comes as a failure of its own (HTTP 500).
+_BATCH_TOO_SMALL = re.compile(r"input \((\d{1,9}) tokens\) is too large to process.{0,99}batch size: (\d{1,9})")
+
+
 def error_from_response(status: int, body: bytes) -> RightseatError:
     try:
         parsed = msgspec.json.decode(body)
@@ -177,6 +182,14 @@ def error_from_object(status: int, error: Any) -> RightseatError:
     message = error.get("message")
     message = message.lower() if isinstance(message, str) else ""
     # Embedding and reranking engines read a text in one batch.
+    if match := _BATCH_TOO_SMALL.search(message):
+        tokens, window = int(match[1]), int(match[2])
+        return ContextTooLong(
+            f"The text has {tokens} tokens, and the llama-server takes {window} at once: send less, or start it with a "
+            "larger --ubatch-size.",
+            tokens=tokens,
+            window=window,
+        )
     too_long = "context size" in message or "too large to process" in message
     if error.get("type") == "exceed_context_size_error" or too_long:
         return _make_context_error(error)

@@ -30,6 +30,7 @@ from rightseat.models.llamacpp import (
 from rightseat.models.llamacpp.client import LlamaServer, LlamaServerClient
 from rightseat.models.llamacpp.completion import RequestPrompt
 from rightseat.models.llamacpp.control_tokens import ControlTokenDiscovery, ControlTokens, select_control_tokens
+from rightseat.models.llamacpp.embedder import Embedder
 from rightseat.models.llamacpp.formats.answer_grammar import ThinkingTags
 from rightseat.models.llamacpp.formats.format import FormatContext, PromptPlan, ToolCallFormat
 from rightseat.models.llamacpp.gguf import read_header
@@ -434,37 +435,6 @@ def _render_plan(chat_format: ChatFormat, context: FormatContext, options: Promp
     if thinking != context.thinking:
         plan = chat_format.format.make_plan(replace(context, thinking=thinking))
     return replace(plan, engine_fields=build_budget(settings, thinking, template.source)), rendered
-
-
-class Embedder:
-    """Computes embeddings, by a server that starts with the first request. `owns_server`: the embedder starts and
-    closes it."""
-
-    def __init__(self, server: LlamaServer, *, owns_server: bool = True) -> None:
-        self._server = server
-        self._owns_server = owns_server
-
-    async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Handle an OpenAI embeddings request. `input` is a text, token ids, or a list of either."""
-        if "dimensions" in body:
-            raise CallerError(
-                "dimensions: the vector length of a local model cannot be changed. Leave it out.", param="dimensions"
-            )
-        value = body.get("input")
-        items = value if isinstance(value, list) else [value]
-        if not items or any(item in ("", []) for item in items):
-            raise CallerError("input: an empty text has no vector. Leave it out.", param="input")
-        if len({type(item) for item in items}) > 1:
-            raise CallerError("input: do not mix texts and tokens. Send one kind.", param="input")
-        if self._owns_server:
-            await self._server.start()
-        client = await self._server.client()
-        # Other keys that OpenAI's API has, such as `user`, are dropped.
-        return await client.embed({name: body[name] for name in ("input", "encoding_format") if name in body})
-
-    async def close(self) -> None:
-        if self._owns_server:
-            await self._server.close()
 
 
 def describe_from_file(path: Path, template: TemplateChoice) -> ModelDescriber:

@@ -18,15 +18,10 @@ from rightseat.models.llamacpp import curated, formats, gguf, prefix_cache, pull
 from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.client import parse_server_url
 from rightseat.models.llamacpp.embedded.model import EmbeddedModel
+from rightseat.models.llamacpp.embedder import Embedder, EmbeddingOverflow
 from rightseat.models.llamacpp.machine import get_machine
 from rightseat.models.llamacpp.machine_settings import USUAL_CONTEXT, MachineSettings, choose_machine_settings
-from rightseat.models.llamacpp.model import (
-    Embedder,
-    LlamaCppModel,
-    PromptOptions,
-    describe_from_file,
-    describe_from_server,
-)
+from rightseat.models.llamacpp.model import LlamaCppModel, PromptOptions, describe_from_file, describe_from_server
 from rightseat.models.llamacpp.process import SupervisionPolicy
 from rightseat.models.llamacpp.rerank import Reranker
 from rightseat.models.llamacpp.supervision import AttachedServer, SharedServer
@@ -39,6 +34,7 @@ Pooling = Literal["mean", "cls", "last"]
 S = TypeVar("S", bound="CommonOptions")
 # Best settings for the embedded model, measured in evals/local.md.
 _EMBEDDED_DEFAULTS = {"temperature": 0.2, "choice": "likelihood", "tool_format": "signatures", "max_tokens": 512}
+_POOLING_LAST = 3  # llama.cpp's number
 # Thinking would take minutes where the processor answers.
 _CURATED_DEFAULTS = {"thinking": False}
 
@@ -55,6 +51,9 @@ class CommonOptions(PromptOptions, frozen=True, kw_only=True):
     """Seconds until the first token. A long prompt takes minutes on a small machine."""
     idle_timeout: Seconds = 60
     """Seconds between two tokens."""
+    embedding_overflow: EmbeddingOverflow = "refuse"
+    """What happens to a text with more tokens than /v1/embeddings takes: `refuse` answers with an error, `cut` embeds
+    its beginning, `average` embeds its pieces and returns the mean of their vectors."""
 
     @property
     def timeouts(self) -> Timeouts:
@@ -175,7 +174,7 @@ def make_attached_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel:
         server,
         describe_from_server(parse_template_choice(settings.chat_template)),
         options=settings,
-        embedder=Embedder(server, owns_server=False),
+        embedder=Embedder(server, owns_server=False, overflow=settings.embedding_overflow),
         reranker=Reranker(server, owns_server=False),
         address=url.rstrip("/") + "/v1",
     )
@@ -248,17 +247,24 @@ def _make_embedder(launch: LaunchOptions, settings: LocalOptions, policy: Superv
     if settings.embedding is None and settings.pooling is None:
         return None
     path = _check_gguf_file(settings.embedding, "embedding:") if settings.embedding else launch.model
+    header = gguf.read_header(path)
+    wanted = settings.context or USUAL_CONTEXT
+    context = min(wanted, header.context_length or wanted)
+    pooling = settings.pooling or _default_pooling(header)
     second = LaunchOptions(
         path,
-        context=settings.context or USUAL_CONTEXT,
+        context=context,
         slots=settings.slots,
         threads=launch.threads,
         gpu_layers=settings.gpu_layers,
         embedding=True,
-        pooling=settings.pooling or _default_pooling(path),
+        pooling=pooling,
         binary=launch.binary,
     )
-    return Embedder(SharedServer(second, policy))
+    # With the pooling `last` the engine keeps a place of the context free for an answer.
+    pools_last = pooling == "last" or (pooling is None and header.values.get(_pooling_key(header)) == _POOLING_LAST)
+    window = context - 1 if pools_last else context
+    return Embedder(SharedServer(second, policy), overflow=settings.embedding_overflow, window=window)
 
 
 def _make_reranker(launch: LaunchOptions, settings: LocalOptions, policy: SupervisionPolicy) -> Reranker | None:
@@ -293,7 +299,10 @@ def _find_mmproj(name: str, settings: LocalOptions) -> Path | None:
     return path
 
 
-def _default_pooling(path: Path) -> Pooling | None:
+def _default_pooling(header: gguf.GgufHeader) -> Pooling | None:
     """Return "mean", or None if the GGUF file names its own pooling type."""
-    header = gguf.read_header(path)
-    return None if header.values.get(f"{header.architecture}.pooling_type") else "mean"
+    return None if header.values.get(_pooling_key(header)) else "mean"
+
+
+def _pooling_key(header: gguf.GgufHeader) -> str:
+    return f"{header.architecture}.pooling_type"

@@ -9,7 +9,8 @@ from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.client import CompletionChunk
 from rightseat.models.llamacpp.control_tokens import ControlTokens
-from rightseat.models.llamacpp.model import Embedder, LlamaCppModel, ModelDescription, PromptOptions
+from rightseat.models.llamacpp.embedder import Embedder
+from rightseat.models.llamacpp.model import LlamaCppModel, ModelDescription, PromptOptions
 from rightseat.models.llamacpp.options import make_attached_model, make_unchecked_model
 from rightseat.models.llamacpp.supervision import ManagedServer
 from rightseat.models.llamacpp.template import TemplateSources, load_chatml
