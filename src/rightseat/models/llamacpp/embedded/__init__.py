@@ -8,6 +8,7 @@
 - clauses: clauses of a message and the vocabularies that cover them, for rules.
 - request_intent: what a request asks for, and whether a call's arguments stand in it.
 - plain_chat: answers of the weights without tools: sentences, repetition, doubtful numbers.
+- drafts, drafts_chinese: short messages and emails from the person's own words, by templates.
 - passages: the sentence of a text that answers a question about it.
 - results: answers from tool results: contradictions and numbers that stand nowhere, and the result itself.
 """

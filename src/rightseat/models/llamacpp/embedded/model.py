@@ -1,9 +1,10 @@
 """EmbeddedModel: the small local model, whose answers are checked before a person sees them.
 
 For each prompt it chooses, in this order: a tool call that rules recognise, an answer about the assistant
-itself, a sentence of the person's own text, a call or an answer of the adapter, and plain chat of the base
-model. An answer under a schema is a call that rules recognise, or one of the weights without the tools that have
-such rules. Other prompts that leave it no choice (a required call, raw text) go to the weights unchanged.
+itself, a draft of a message by a template, a sentence of the person's own text, a call or an answer of the
+adapter, and plain chat of the base model. An answer under a schema is a call that rules recognise, or one of the
+weights without the tools that have such rules. Other prompts that leave it no choice (a required call, raw text) go
+to the weights unchanged.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.models.llamacpp.embedded import help_answers, passages, plain_chat, request_intent, results
+from rightseat.models.llamacpp.embedded import drafts, help_answers, passages, plain_chat, request_intent, results
 from rightseat.models.llamacpp.embedded.plain_chat import SentenceChecker
 from rightseat.models.llamacpp.embedded.shortcuts import (
     BUILTIN_SHORTCUTS,
@@ -116,7 +117,7 @@ class PromptAnswer:
         chunks = self.find_call() or self.find_help()
         if chunks is None:
             tools = select_tools(self.shortcuts, self.prompt.callable_tools, self.question)
-            chunks = (await self.ask_adapter(tools) if tools else None) or self.find_passage()
+            chunks = (await self.ask_adapter(tools) if tools else None) or self.find_draft() or self.find_passage()
             chunks = chunks or (None if tools else await self.ask_adapter(()))
         if chunks is not None:
             for chunk in chunks:
@@ -166,6 +167,10 @@ class PromptAnswer:
             has_own_voice=request_intent.has_own_voice(self.systems),
             is_reply=before.rstrip().endswith(("?", "？")),
         )
+        return None if text is None else self.make_text_chunks(text)
+
+    def find_draft(self) -> list[ModelChunk] | None:
+        text = drafts.find_draft(self.question)
         return None if text is None else self.make_text_chunks(text)
 
     def find_passage(self) -> list[ModelChunk] | None:
