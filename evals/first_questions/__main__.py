@@ -33,7 +33,7 @@ async def main(name: str, doors: list[str], only: str) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("set", choices=["seen", "unseen", "fresh", "held_out", "last", "sixth"])
+    parser.add_argument("set", choices=["seen", "unseen", "fresh", "held_out", "last", "sixth", "seventh"])
     parser.add_argument("--door", action="append", choices=DOORS)
     parser.add_argument("--only", default="", help="part of the ids")
     arguments = parser.parse_args()

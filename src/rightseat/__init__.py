@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rightseat.runtime.answer import Answer
     from rightseat.server.app import asgi
     from rightseat.tools.builtin.calculate import calculate
+    from rightseat.tools.builtin.facts import facts
     from rightseat.tools.function import tool
     from rightseat.types.agents import Layer, Responder
     from rightseat.types.chunks import (
@@ -45,6 +46,7 @@ _NAMES_BY_MODULE = {
     "plugins.sql.table_query": "table_query",
     "server.app": "asgi",
     "tools.builtin.calculate": "calculate",
+    "tools.builtin.facts": "facts",
     "tools.function": "tool",
     "types.agents": "Layer Responder",
     "types.chunks": "FinishChunk ModelChunk ProviderDataChunk ReasoningChunk RefusalChunk TextChunk ToolCallArgs"
@@ -91,6 +93,7 @@ __all__ = [
     "UsageChunk",
     "asgi",
     "calculate",
+    "facts",
     "table_query",
     "text_message",
     "tool",

@@ -8,6 +8,7 @@ import pytest
 from rightseat.plugins.sql.table_query import query_table
 from rightseat.tools.builtin.calculate import evaluate_expression
 from rightseat.tools.builtin.expression import format_value
+from rightseat.tools.builtin.facts import find_fact
 from rightseat.tools.builtin.functions import NAMES
 from rightseat.tools.builtin.match_calculation import match_calculation
 from tests.docs.test_docs import ROOT, find_blocks, import_code
@@ -41,6 +42,12 @@ def test_the_pages_queries(table: str, sql: str, result: str) -> None:
 @pytest.mark.parametrize(("message", "call"), list_rows("| message | call |"))
 def test_the_pages_messages(message: str, call: str) -> None:
     assert match_calculation(message) == (None if call == "none" else {"expression": call})
+
+
+@pytest.mark.demand("builtin.facts")
+@pytest.mark.parametrize(("question", "answer"), list_rows("| question | answer |"))
+def test_the_pages_facts(question: str, answer: str) -> None:
+    assert find_fact(question) == (None if answer == "none" else answer)
 
 
 def test_the_page_names_every_function() -> None:

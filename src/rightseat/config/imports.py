@@ -15,6 +15,7 @@ from rightseat.types.text import closest_match
 BUILTIN_TOOLS = {
     "calculate": "rightseat.tools.builtin.calculate:calculate",
     "table_query": "rightseat.plugins.sql.table_query:table_query",
+    "facts": "rightseat.tools.builtin.facts:facts",
 }
 
 

@@ -239,7 +239,7 @@ def _check_tool_name(name: str, key: Key, problems: ConfigProblems) -> None:
     if ":" in name:
         problems.check_target(key, name)
         return
-    otherwise = f"Built in are {' and '.join(BUILTIN_TOOLS)}."
+    otherwise = f"Built in are {', '.join(BUILTIN_TOOLS)}."
     problems.add_unknown_name(key, f"{name!r} is not of the form module:attribute.", name, BUILTIN_TOOLS, otherwise)
 
 

@@ -160,8 +160,8 @@ class AssistantSettings(Struct, frozen=True, kw_only=True):
     system_file: str = ""
     """A file with the instructions, instead of `system`. The server reads the file again when it changes."""
     tools: tuple[str, ...] = ()
-    """Tools as `module:attribute`: each names a function, a tool, or a list of them. `calculate` and `table_query` are
-    built in."""
+    """Tools as `module:attribute`: each names a function, a tool, or a list of them. `calculate`,
+    `table_query` and `facts` are built in."""
     title: str = ""
     """The name that front ends show."""
     description: str = ""

@@ -3,6 +3,6 @@
 - function: `@tool` and the JSON Schema of a Python function; worker threads for plain functions.
 - subprocess, child: functions that run in processes of their own.
 - delegate: an assistant, an agent or a flow as a tool.
-- builtin: the tool `calculate`, and recognizers of questions for it and for `table_query`.
+- builtin: the tools `calculate` and `facts`, and recognizers of questions for it and for `table_query`.
 - text_calls: tool calls in the text of models without native tool calling.
 """

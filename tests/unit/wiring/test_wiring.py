@@ -153,7 +153,7 @@ def test_without_anything_the_demo_answers_and_has_a_tool() -> None:
     runtime = build_runtime(Config(without_local="No weights."), env={})
     # Besides, a plugin with a flow, which is asked by its own name.
     assert list(runtime.assistants) == ["default", "demo", "demo.sales"]
-    names = ["demo_clock", "demo_book", "calculate", "table_query", "demo_sales"]
+    names = ["demo_clock", "demo_book", "calculate", "table_query", "facts", "demo_sales"]
     assert [tool.name for tool in runtime.assistants["default"].tools] == names
     assert runtime.assistants["default"].toolset is None
 

@@ -1,6 +1,7 @@
 """Built-in tools: computations that no model should do in its head.
 
 - calculate: the tool `calculate`; its expressions are in `expression`, their functions in `functions`.
+- facts: the tool `facts`; its tables are in `facts.toml`.
 - dates: days, holidays and time zones of expressions. units: conversion of units.
 - table_text: tables in texts, as typed columns. The tool `table_query` is in `plugins/sql/table_query`.
 - numerals: numbers in words, English and Chinese.
@@ -10,7 +11,7 @@
 - match_framed: a calculation inside a longer message. match_problems: word problems, as match_quantities and
   match_asked read them. match_clauses: the clauses of a message.
 - match_table_value: the column and the rows that a question about a table names. match_table_groups: groups of rows.
-  match_table_product: price times quantity. match_table_simple: tables with one column of numbers, and the row of one name. match_table_sql:
-  the SQL of all of them.
+  match_table_product: price times quantity. match_table_simple: tables with one column of numbers, and the row of one
+  name. match_table_sql: the SQL of all of them.
 - describe: one sentence for the result of a matched call.
 """

@@ -27,14 +27,16 @@ _MAX_NAME_WORDS = 8
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _ASKS = re.compile(
-    r"\b(?:what|whats|what's|which|who|whos|who's|whose|whom|where|wheres|where's|when|how|name|tell me|remind me|know|"
+    r"\b(?:what|whats|what's|which|who|whos|who's|whose|whom|where|wheres|where's|when|how|name|tell me|"
+    r"remind me|know|"
     r"stands?|short for|capital of|currency of)\b|\?|什么|啥|谁|哪|几|多少|多[久长远高大]|何"
 )
 _FILLERS = frozenset(
     re.findall(
         r"\S+",
-        """a an the of in on at to for from by with and or so but is are was were be been do does did can could would will
-        has have had there here it its it's that this these those they them their i i'm im me my we our us you your he
+        """a an the of in on at to for from by with and or so but is are was were be been do does did can could would
+        will has have had there here it its it's that this these those they them their i i'm im me
+        my we our us you your he
         she one ones what whats what's which who who's whos whose whom where where's wheres when how much tell remind
         please pls plz thanks hi hey hello ok again exactly called name named names know happen wonder wondering curious
         question quick random just actually always forget forgot never remember keep keeps talking talked friend friends
@@ -47,9 +49,12 @@ _FILLERS = frozenset(
     )
 )
 _FILLERS_HAN = re.compile(
-    r"请问一下|请问|你知道|谁知道|知道|告诉我|我想知道|想知道|想问一下|问一下|有人|全世界|世界上|全世界上|世界|全球|地球上|来着|到底|"
-    r"究竟|总共|一共|一般|普通|标准|通常|正常|大概|现在|名字|名称|哪一?[个条座种位国家里儿些年]|哪|什么|多少|几|谁|何|一?[个条座种位只支副场把"
-    r"根张颗块名]|叫|是|的|呀|啊|呢|吗|吧|了|有|里|中|在|上|会|都|要|用|去|到|么|哦|诶|咱|我|们|这|那|这个|那个|队|比赛|上场|"
+    r"请问一下|请问|你知道|谁知道|知道|告诉我|我想知道|想知道|想问一下|问一下|有人|全世界|世界上|全世界上|世界|"
+    r"全球|地球上|来着|到底|"
+    r"究竟|总共|一共|一般|普通|标准|通常|正常|大概|现在|名字|名称|哪一?[个条座种位国家里儿些年]|哪|什么|多少|"
+    r"几|谁|何|一?[个条座种位只支副场把"
+    r"根张颗块名]|叫|是|的|呀|啊|呢|吗|吧|了|有|里|中|在|上|会|都|要|用|去|到|么|哦|诶|咱|我|们|这|那|这个|"
+    r"那个|队|比赛|上场|"
     r"人家|一|个|属于|位于|著名|作品|一副|一年里|城市|地方|国家|国|人|所|出|写|[《》“”\"？?。，,！!、~～\s]"
 )
 
@@ -173,6 +178,11 @@ _CONTINENTS_ZH = {
 }  # fmt: skip
 
 
+_WITH_ARTICLE = re.compile(
+    r"United|Netherlands|Philippines|Czech Republic|Bahamas|Maldives|Gambia|Dominican Republic|Central African"
+)
+
+
 def find_country_fact(text: str, language: Language) -> str | None:
     """Return the capital, the currency, the languages or the continent of a country."""
     simple = simplify(text)
@@ -186,8 +196,7 @@ def find_country_fact(text: str, language: Language) -> str | None:
         return None
     cells = [cell.split("/")[0] if number < 2 else cell for number, cell in enumerate(named.row)]
     country = Country(*cells)
-    where = "the " + country.name if re.match(r"(?:United|Netherlands|Philippines|Czech Republic|Bahamas|Maldives|Gambia|"
-                                              r"Dominican Republic)", country.name) else country.name  # fmt: skip
+    where = f"the {country.name}" if _WITH_ARTICLE.match(country.name) else country.name
     continent = _CONTINENTS_ZH[country.continent]
     answers: dict[str, tuple[str, str]] = {
         "capital": (f"The capital of {where} is {country.capital}.", f"{country.zh}的首都是{country.capital_zh}。"),
@@ -233,13 +242,20 @@ def find_place(text: str, language: Language) -> str | None:
 
 _MAKES = (
     r"\b(?:wrote|written|writes?|writer|author|painted|paint|painter|composed|composer|made|makes?|invented|invent|"
-    r"inventor|discovered|discover|discoverer|founded|founder|started|created|creator|creates?|came up|come up|thought up|"
-    r"built|proposed|sang|sings?|singer|directed|director|developed|designed|artist|book|novel|painting|picture|play|poem|"
+    r"inventor|discovered|discover|discoverer|founded|founder|started|created|creator|creates?|came up|come up|"
+    r"thought up|"
+    r"built|proposed|sang|sings?|singer|directed|director|developed|designed|artist|book|novel|painting|"
+    r"picture|play|poem|"
     r"song|film|movie|symphony|music|theory|company|character|story|series|opera|ballet|drew|artwork|idea)s?\b|"
-    r"作者|作品|作曲家?|写|画|创作|作|创立|创建|创办|创|谱|发明家?|发现|提出来?|著|编|导演|导|演唱|唱|诗人?|书|小说|名画|曲|歌|哪位|作家|画家|音乐家|科学家|句诗|这句|首诗|首|句|本|幅|部|出来|出自|谁之手"
+    r"作者|作品|作曲家?|写|画|创作|作|创立|创建|创办|创|谱|发明家?|发现|提出来?|著|编|导演|导|演唱|唱|诗人?|书|"
+    r"小说|名画|曲|歌|哪位|作家|画家|音乐家|科学家|句诗|这句|首诗|首|句|本|幅|部|出来|出自|谁之手"
 )
 
 
+_ASKS_WHO = re.compile(
+    r"\b(?:who|whos|who's|whose|author|inventor)\b|"
+    r"\bwhich (?:author|writer|painter|composer|artist|scientist|poet|person)\b|谁|作者|哪[位个]"
+)
 _ROLES_ZH = {
     "wrote": "作者", "painted": "作者", "composed": "作者", "made": "作者", "created": "创作者", "proposed": "提出者",
     "discovered": "发现者", "reached": "发现者", "founded": "创始人", "directed": "导演", "sang": "演唱者",
@@ -250,8 +266,7 @@ _ROLES_ZH = {
 def find_creator(text: str, language: Language) -> str | None:
     """Return who made a work, an invention or a company."""
     simple = simplify(text)
-    asks = re.search(r"\bwho\b|\bwhos\b|\bwho's\b|\bwhose\b|\bwhich (?:author|writer|painter|composer|artist|scientist|poet|person)\b|"
-                     r"\bauthor\b|\binventor\b|谁|作者|哪[位个]", simple)  # fmt: skip
+    asks = _ASKS_WHO.search(simple)
     named = find_named(text, "works") if asks and re.search(_MAKES, simple) else None
     if named is None or re.search(r"\b(?:you|your|u|my)\b|[你您我]", simple):
         return None
@@ -273,8 +288,10 @@ def find_creator(text: str, language: Language) -> str | None:
 
 
 _ASKS_MEANING = (
-    r"\b(?:stands?|standing|short|mean|means|meaning|letters?|full|form|abbreviation|acronym|abbreviated|initials|spell|"
-    r"spelled|out|word|words|computers?|computing|computer's|text|texting|email)\b|缩写|全称|全名|代表|意思|简称|英文|"
+    r"\b(?:stands?|standing|short|mean|means|meaning|letters?|full|form|abbreviation|acronym|abbreviated|"
+    r"initials|spell|"
+    r"spelled|out|word|words|computers?|computing|computer's|text|texting|email)\b|缩写|全称|全名|代表|意思|"
+    r"简称|英文|"
     r"字母|展开|拼"
 )
 _COMMON_WORDS = frozenset(

@@ -19,7 +19,8 @@ MAX_QUESTION = 240
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _OPENINGS = re.compile(
     r"^(?:(?:please|hi|hello|hey|ok|okay|so|and|now|well|thanks|quick question|just)\b[\s,.!:]*|"
-    r"(?:can|could|would|will) you (?:please )?|(?:do|would) you happen to know\b\s*|remind me\b[\s,:]*|i forgot\b[\s,:]*|any idea\b\s*|"
+    r"(?:can|could|would|will) you (?:please )?|(?:do|would) you happen to know\b\s*|remind me\b[\s,:]*|"
+    r"i forgot\b[\s,:]*|any idea\b\s*|"
     r"(?:i (?:want|need|would like|'d like) (?:you )?to (?:know|calculate|compute|find out|find) )|"
     r"(?:do you know|tell me|give me|show me|help me(?: to)?|let me know)\b[\s,:]*|"
     r"(?:calculate|compute|work out|evaluate|solve|figure out|find)\b[\s,:]*(?:for me\b)?[\s,:]*)+"
@@ -191,7 +192,8 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
          r"(N)", r"percent_change(\1, \2)"),
         (r"(N) (?:increased|raised) by (N) ?(?:%|percent)|(?:increase|raise) (N) by (N) ?(?:%|percent)",
          lambda m: f"{m[1] or m[3]} + {m[2] or m[4]}%"),
-        (r"(N) (?:decreased|reduced|lowered) by (N) ?(?:%|percent)|(?:decrease|reduce|lower) (N) by (N) ?(?:%|percent)",
+        (r"(N) (?:decreased|reduced|lowered) by (N) ?(?:%|percent)|(?:decrease|reduce|lower) (N) by (N) ?(?:%|"
+         r"percent)",
          lambda m: f"{m[1] or m[3]} - {m[2] or m[4]}%"),
         (r"(?:a )?(N) ?(?:%|percent) (?:tip|tax|vat|discount|commission|interest) (?:on|for|of|off) (?:a "
          r")?(N)(?: bill| meal| order)?",

@@ -28,10 +28,12 @@ _ASKS_TIME = re.compile(
 )
 # Meanings of time and place that the clock of a city does not answer.
 _OTHER_TIME = re.compile(
-    r"\d|\b(?:difference|zones?|best|good|first|last|next|every|flights?|fly|train|bus|travel|arrive|leave|open|opens|"
+    r"\d|\b(?:difference|zones?|best|good|first|last|next|every|flights?|fly|train|bus|travel|arrive|leave|"
+    r"open|opens|"
     r"close|closes|start|starts|end|ends|sunset|sunrise|weather|dinner|lunch|game|match|show|store|shop|museum|war|"
     r"when|should|spend|how long|how much|history|story|once|happened|was|did|visit|live in|meeting|film|movie|times|"
-    r"restaurants?|hotels?|write|translate|summari[sz]e|timeline|eat|wake|sleep|go to|until|till|set|sets|rise|rises|dark|does|do (?!you|they have))\b|时差|天气|天黑|天亮|"
+    r"restaurants?|hotels?|write|translate|summari[sz]e|timeline|eat|wake|sleep|go to|until|till|set|sets|rise|"
+    r"rises|dark|does|do (?!you|they have))\b|时差|天气|天黑|天亮|"
     r"开门|关门|出发|到达|航班|火车|飞|什么时候|历史|日出|日落|吃|睡|起床|比赛|写|翻译|总结|开始|结束|以前|去年"
 )
 
@@ -63,96 +65,14 @@ _NEAR_DAY = re.compile(
 )
 _ASKS_DAY = re.compile(r"\b(?:date|day|weekday)\b")
 _DAY_FILLERS = frozenset(
-    [
-        "what",
-        "whats",
-        "what's",
-        "which",
-        "when",
-        "is",
-        "was",
-        "s",
-        "it",
-        "the",
-        "a",
-        "of",
-        "be",
-        "will",
-        "would",
-        "been",
-        "on",
-        "for",
-        "in",
-        "at",
-        "again",
-        "exactly",
-        "date",
-        "day",
-        "weekday",
-        "week",
-        "number",
-        "full",
-        "calendar",
-        "today's",
-        "tell",
-        "me",
-        "remind",
-        "know",
-        "do",
-        "you",
-        "happen",
-        "to",
-        "can",
-        "could",
-        "please",
-        "pls",
-        "quickly",
-        "quick",
-        "question",
-        "forgot",
-        "forget",
-        "i",
-        "i've",
-        "i'm",
-        "so",
-        "hey",
-        "hi",
-        "hello",
-        "ok",
-        "and",
-        "just",
-        "need",
-        "help",
-        "out",
-        "by",
-        "way",
-        "btw",
-        "thanks",
-        "thx",
-        "then",
-        "actually",
-        "have",
-        "had",
-        "does",
-        "did",
-        "fall",
-        "falls",
-        "fell",
-        "wondering",
-        "was",
-        "anyone",
-        "any",
-        "idea",
-        "today",
-        "now",
-        "if",
-        "go",
-        "back",
-        "my",
-        "brain",
-        "counting",
-        "from",
-    ]
+    re.findall(
+        r"\S+",
+        """what whats what's which when is was s it the a of be will would been on for in at again
+        exactly date day weekday
+    week number full calendar today's tell me remind know do you happen to can could please pls quickly quick question
+    forgot forget i i've i'm so hey hi hello ok and just need help out by way btw thanks thx then actually have had
+    does did fall falls fell wondering was anyone any idea today now if go back my brain counting from""",
+    )
 )
 _DAYS = {"yesterday": -1, "tomorrow": 1, "tmrw": 1, "tmr": 1, "after tomorrow": 2, "before yesterday": -2}
 
@@ -182,7 +102,8 @@ def match_near_day(core: str) -> str | None:
 
 _FILLERS_HAN = re.compile(
     r"请问一下|请问|麻烦|告诉我|我想知道|想知道|提醒我一下|提醒我|提醒|我忘了|忘了|帮我|看看|查一?下|算一?下|一下|"
-    r"来着|呢|啊|呀|吗|嘛|吧|哦|了|是|那天|那|的|应该|会|大概|到底|你知道|知道|谢谢|你好|对了|话说|,|，|。|!|！|\?|？|~|～|\s"
+    r"来着|呢|啊|呀|吗|嘛|吧|哦|了|是|那天|那|的|应该|会|大概|到底|你知道|知道|谢谢|你好|对了|话说|,|，|。|!|"
+    r"！|\?|？|~|～|\s"
 )
 _SHIFT_HAN = re.compile(
     r"(?P<n>\d{1,5})个?(?P<unit>天|日|周|星期|礼拜|月|年)(?P<way>以后|之后|过后|后|以前|之前|前)(?:今天)?"

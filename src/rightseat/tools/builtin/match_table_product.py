@@ -11,45 +11,56 @@ from rightseat.tools.builtin.table_text import TypedColumn
 from rightseat.tools.builtin.table_words import OPERATIONS, has_han, split_stems
 
 _PRICE_NAMES = re.compile(
-    r"(?:(?!total|whole|overall|full|sum|grand)\w+ )?(?:price|cost|fee|charge|fare)s?(?: (?:each|(?:per|a|an|for one) \w+|"
-    r"usd|eur|gbp))?|(?:price|cost|fee|charge|pay|rate|wage)s? ?(?:/|per) ?\w+|each|apiece|per (?:unit|item|piece|box|"
-    r"bag|kg|kilo|person|hour|night|day|ticket)|(?:hourly |daily )?(?:rate|wage|pay)|单价|价格|价钱|售价|时薪|日薪|票价|"
+    r"(?:(?!total|whole|overall|full|sum|grand)\w+ )?(?:price|cost|fee|charge|fare)s?(?: (?:each|(?:per|a|an|"
+    r"for one) \w+|"
+    r"usd|eur|gbp))?|(?:price|cost|fee|charge|pay|rate|wage)s? ?(?:/|per) ?\w+|each|apiece|per (?:unit|item|"
+    r"piece|box|"
+    r"bag|kg|kilo|person|hour|night|day|ticket)|(?:hourly |daily )?(?:rate|wage|pay)|单价|价格|价钱|售价|时薪|"
+    r"日薪|票价|"
     r"工价|每[件个张斤本盒箱瓶份]"
 )
 _RATE_NAMES = re.compile(
-    r"(?:hourly |daily )?(?:rate|wage|pay)|(?:pay|rate|wage|price|cost|fee)s? ?(?:/|per) ?(?:hour|day|night|hr|h)|时薪|日薪|工价"
+    r"(?:hourly |daily )?(?:rate|wage|pay)|(?:pay|rate|wage|price|cost|fee)s? ?(?:/|per) ?(?:hour|day|night|hr|"
+    r"h)|时薪|日薪|工价"
 )
 # Columns of whole numbers that count nothing one pays for.
 _NO_QUANTITIES = re.compile(
-    r"\b(?:rating|score|stars?|year|age|weight|size|id|no|nr|number|rank|page|calorie|kcal|month|date|room|floor|distance|"
-    r"height|width|length|temperature|discount|tax|vat|stock|stocks|total|sum|budget|salary|revenue|sales|profit|km|kg|"
+    r"\b(?:rating|score|stars?|year|age|weight|size|id|no|nr|number|rank|page|calorie|kcal|month|date|room|"
+    r"floor|distance|"
+    r"height|width|length|temperature|discount|tax|vat|stock|stocks|total|sum|budget|salary|revenue|sales|"
+    r"profit|km|kg|"
     r"shipping|postage|delivery|capacity|watt|power|speed|review|vote|point|deposit|old|new)s?\b|评|分|年|龄|重|库存|"
     r"编号|排名|页|运费|税|总|合计|尺寸|功率|原价|折"
 )
 _QUANTITY_NAMES = re.compile(
-    r"qty|quantity|quantities|count|amount|number|pieces|pcs|units|how many|people|persons|guests|hours|days|nights|tickets|"
+    r"qty|quantity|quantities|count|amount|number|pieces|pcs|units|how many|people|persons|guests|hours|days|"
+    r"nights|tickets|"
     r"(?:units |qty |number |tickets |items )?sold|(?:in )?stock|orders|"
     r"订单数?量?|数量|件数|个数|小时|工时|天数|张数|份数|重量|"
     r"销量|销售量|销售数量|售出|库存量?"
 )
 _AMOUNT_WORDS = re.compile(
     r"\b(?:costs?|prices?|value|pay|spend|spent|worth|money|bill|order|owe|job|project|"
-    r"how much (?:is|are|was|were|does|do|did|would|will|for) (?:that|it|this|they|these|those|all|everything|i|we|the (?:lot|whole))|"
-    r"(?:grand|overall|final) total|what(?:'s|s| is) the total|come to|comes to|add up to|adds up to)\b|多少钱|价|金额|花|费|工资|"
+    r"how much (?:is|are|was|were|does|do|did|would|will|for) (?:that|it|this|they|these|those|all|everything|"
+    r"i|we|the (?:lot|whole))|"
+    r"(?:grand|overall|final) total|what(?:'s|s| is) the total|come to|comes to|add up to|adds up to)\b|多少钱|"
+    r"价|金额|花|费|工资|"
     r"薪水"
 )
 # Words for money that price and quantity make together; `how much` is needed where a thing may be made or taken too.
 _MONEY_WORDS = re.compile(
     r"\b(?:revenue|turnover|income|earnings|money|earn(?:s|ed)?|takings)\b|"
     r"\bhow much (?:did|do|have|has|are|were|was) \b[^?]*\b(?:take|taken|took|make|made|earn|earned|bring|brought)\b|"
-    r"\b(?:stock|inventory|all|everything|altogether|total)\b[^?]*\bworth\b|收入|营业额|销售额|赚|挣|卖[了出得]?.{0,4}(?:多少)?钱"
+    r"\b(?:stock|inventory|all|everything|altogether|total)\b[^?]*\bworth\b|收入|营业额|销售额|赚|挣|"
+    r"卖[了出得]?.{0,4}(?:多少)?钱"
 )
 # Who has sold the things has not paid for them.
 _SOLD_NAMES = re.compile(r"sold|销|售")
 _BUYER_WORDS = re.compile(r"\b(?:pay|paid|spend|spent|owe)\b|花|付")
 _ONE_UNIT = re.compile(r"\b(?:per|each|apiece|a piece)\b|每")
 _WHOLE_WORDS = re.compile(
-    r"\b(?:whole|entire|bill|everything|total|altogether|in all|all|together|sum|lot|overall|grand total|come to|comes to|up to)\b|一共|总共|全部|总|合计"
+    r"\b(?:whole|entire|bill|everything|total|altogether|in all|all|together|sum|lot|overall|grand total|"
+    r"come to|comes to|up to)\b|一共|总共|全部|总|合计"
 )
 
 

@@ -34,7 +34,8 @@ _PEOPLE = re.compile(
     r"\b(?:people|persons|take|takes|long|longer|makes|paid|left|go|goes|work|works|read)\b|多少人|人数"
 )
 _LIMITS = re.compile(
-    r"\d|\b(?:more|less|fewer|than|over|under|above|below|only|just|first|last|before|after|without|each other|weighted|"
+    r"\d|\b(?:more|less|fewer|than|over|under|above|below|only|just|first|last|before|after|without|each other|"
+    r"weighted|"
     r"growth|per)\b|超过|以上|以下|大于|小于|不到|之前|之后|前|后|比"
 )
 _GENERIC_HAN = frozenset("数量额的人个次")

@@ -9,7 +9,8 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 UNSURE = re.compile(
     r"\b(?:why|explain|translate|write|draw|chart|plot|graph|summari[sz]e|summary|json|csv|predict|forecast|"
     r"expect|percent\w*|"
-    r"share|ratio|growth|grew|trend|correlat\w*|except|excluding|without|not|other than|second|third|median|if(?! (?:i|we|you) (?:buy|take|order|get|want)\b)|"
+    r"share|ratio|growth|grew|trend|correlat\w*|except|excluding|without|not|other than|second|third|median|"
+    r"if(?! (?:i|we|you) (?:buy|take|order|get|want)\b)|"
     r"should|would|"
     r"popular|famous|beautiful|health\w*|tast\w*|sweet\w*|interesting|important|in the world|email|letter|story|"
     r"format|column|compare|change[ds]?|best value|per unit|code|python|sql|last (?:year|month|week)|next|tax|"
@@ -107,7 +108,8 @@ GENERIC_NAMES = frozenset(_GENERIC.split())
 ID_NAMES = re.compile(r"id|no\.?|nr\.?|#|number|index|rank|year|zip|code|编号|序号|排名|年份|年")
 TOTAL_CELLS = re.compile(r"(?:grand )?totals?:?|sum:?|overall|average:?|合计|总计|总数|总和|平均")
 PLAIN_HAN = re.compile(
-    r"哪一?[个家种款位项天月年道支本部场座间班条只样科]|多少|一共|总共|最[多高大贵热长重快远强少低小冷短轻慢差新早近后好]|"
+    r"哪一?[个家种款位项天月年道支本部场座间班条只样科]|多少|一共|总共|"
+    r"最[多高大贵热长重快远强少低小冷短轻慢差新早近后好]|"
     r"平均|买下来?|[卖买钱块份]|[这那每]?[一二两三四五六七八九十][个份件位只张本道家座种杯条天]|[这那每]|"
     r"[几谁是的有了在里中比多少高低大小各请问值]|"
     r"什么|全部|所有|买下来?|总[和数计价]|合计|要|付|花|共|东西|这些|工资|薪水|相差|数据|表格?|行|条|按|排序|从|到|"
@@ -190,7 +192,8 @@ RESULT_NAMES = tuple(
 HAN_VERBS = re.compile(r"[\u4e00-\u9fff]{1,2}?(?:得(?=最)|[了过](?=多少|几))|每")
 MONEY_NAMES = re.compile(r"\b(?:rate|wage|pay|budget|total)s?\b|薪|工价|预算|额|费")
 HAN_CONDITIONS = re.compile(
-    r"(?<![最大从])[小老阿](?![时于到的数组师板])[\u4e00-\u9fff](?!之)|上午|下午|早上|晚上|中午|[上下]周|昨天|明天|周末|工作日|"
+    r"(?<![最大从])[小老阿](?![时于到的数组师板])[\u4e00-\u9fff](?!之)|上午|下午|早上|晚上|中午|[上下]周|昨天|"
+    r"明天|周末|工作日|"
     r"每小时|每分钟|[上下]半"
 )
 HAN_UNITS = tuple(

@@ -148,8 +148,10 @@ _POLITE = re.compile(
     r"at all )*(?:possible|ok|okay|fine|alright)|if (?:you|u) (?:can|could|like|please|don'?t mind|would))\b"
 )
 _CHANCE = re.compile(
-    r"\b(?:(?:is there |do you have |have you got |got )?any (?:chance|possibility|way) (?:of|for|to get|to have|we could get|"
-    r"i could get)|(?:is|would) (?:it be |it )?(?:possible|ok|okay) to (?:get|have)|(?:do you|have you) (?:have|got)) "
+    r"\b(?:(?:is there |do you have |have you got |got )?any (?:chance|possibility|way) (?:of|for|to get|"
+    r"to have|we could get|"
+    r"i could get)|(?:is|would) (?:it be |it )?(?:possible|ok|okay) to (?:get|have)|(?:do you|"
+    r"have you) (?:have|got)) "
     r"(?:an? |the )?table\b"
 )
 # "Dinner for 5, could you book it?", "arrange lunch for 12": a table without the word.
@@ -158,8 +160,10 @@ _MEAL = re.compile(
     r"out for (?:dinner|lunch|a meal))\b"
 )
 _BOOK_IT = re.compile(
-    r"\b(?:book|reserve|arrange|organi[sz]e|sort|fix)(?: us| me)? (?:it|that|this|something|somewhere|a place|one)\b(?: out| up)?(?: for us| for me)?|"
-    r"\b(?:arrange|organi[sz]e|set up|plan|book|reserve)(?: an?| our| us an?)? (?=(?:\w+ )?(?:dinner|lunch|brunch|breakfast|supper) for \d)"
+    r"\b(?:book|reserve|arrange|organi[sz]e|sort|fix)(?: us| me)? (?:it|that|this|something|somewhere|a place|"
+    r"one)\b(?: out| up)?(?: for us| for me)?|"
+    r"\b(?:arrange|organi[sz]e|set up|plan|book|reserve)(?: an?| our| us an?)? (?=(?:\w+ )?(?:dinner|lunch|"
+    r"brunch|breakfast|supper) for \d)"
 )
 _BOOKING_WORDS = Vocabulary("""
 table tble tabel reservation reservations booking rez schedule set secure call book reserve booked reserved dinner
@@ -173,7 +177,8 @@ tavern highly rated top best nearby close food wife husband girlfriend boyfriend
 asap soon after before eat dine have free until squeeze fit pencil
 """)
 _PLACE = re.compile(
-    r"\b(?:at|in|into|near|to|from|under|for)(?: (?:an?|the))?((?: (?!for\b|on\b|at\b|tonight|tomorrow)[\w'&-]+){1,3})|"
+    r"\b(?:at|in|into|near|to|from|under|for)(?: (?:an?|the))?((?: (?!for\b|on\b|at\b|tonight|"
+    r"tomorrow)[\w'&-]+){1,3})|"
     # Book The Red Lion for Sunday lunch
     r"(?<=\bbook) the((?: (?!for\b|on\b|at\b|tonight|tomorrow)[\w'&-]+){1,3})(?= (?:for|on|at|tonight|tomorrow)\b)"
 )
@@ -263,7 +268,8 @@ def _count_people_zh(clauses: list[str]) -> int:
 
 _SALES = re.compile(r"\b(?:sales|revenues?|turnover|sold|sell)\b|销售|销量|业绩|营收|营业额|卖")
 _VIEW = re.compile(
-    r"\b(?:charts?|plot|graphs?|graphical\w*|overview|diagram|draw|visual\w*|picture|bars?|curve|histogram|trends?|show|display|see|view|"
+    r"\b(?:charts?|plot|graphs?|graphical\w*|overview|diagram|draw|visual\w*|picture|bars?|curve|histogram|"
+    r"trends?|show|display|see|view|"
     r"pull up|bring up|look at|trending|how'?s|paint|render|how (?:did|have|has|were|are|was|is)|(?:do|"
     r"did) .* look like|(?:best|worst|most|least).*\b(?:months?|sales|sell)|months?.*\b(?:best|worst|most|least))\b|"
     r"图|画|绘|显示|展示|可视化|看|曲线|走势|趋势|怎么样|如何|最"
@@ -278,17 +284,21 @@ business date nice boss wants lets shows was great good quick simple small how's
 evolve evolved changed change changing first half turn turned into them it curious interested interesting graphical
 graphic graphically form format present presented illustrate illustrated plotted charted shown displayed drawn graphed
 could throw pop whip glance idea across through during rundown break down breakdown quickly image visually nicely
-pretty fancy little style summary performed perform do done run ran been steady month's year's our company's pull bring up would past few recent last months trending trended looking latest
+pretty fancy little style summary performed perform do done run ran been steady month's
+year's our company's pull bring up
+would past few recent last months trending trended looking latest
 看看 看一看 看下 查看 看 显示 展示 画出 画成 画 绘制 绘出 绘 生成 制作 做成 做 来 出来 出 张 幅 份 今年度 今年
 本年度 本年 上半年 全年 每个月 每月 各个月份 各个月 各月份 各月 按月份 按月 月度 逐月 月份 月 销售额 销售量 销量
 销售数据 销售情况 销售业绩 销售 业绩 营收 营业额 卖 数据 走势 趋势 曲线 统计 报表 报告 柱状图 条形图 折线图 曲线图
 柱形图 图表 图形 图片 图 可视化 形式 方式 公司 情况 表现 最好 最差 最高 最低 最多 最少 了解 以 成 老板 开会 如何 两
-直观 图像 画面 做个 来个 弄个 弄 整个 整 搞个 搞 生意 一年 这一年 每一个月 走向 变化 起伏 展现 呈现 呈 汇总 帮忙 大家 一起 听说 想知道
+直观 图像 画面 做个 来个 弄个 弄 整个 整 搞个 搞 生意 一年 这一年 每一个月 走向
+变化 起伏 展现 呈现 呈 汇总 帮忙 大家 一起 听说 想知道
 """)
 # Other sales than those of the year by month, or something else to do with them.
 _OTHER_SALES = re.compile(
     r"\b(?:this month|last(?! (?:few |couple of |several )?months\b)|past (?!(?:few |couple of |several )?months\b)|"
-    r"previous|next|make sales|sales (?:to|need|want|like(?! (?:this|so|in|over|for|lately|recently|now|month|each|put|can|please)\b|$)|line|team|tax|rep|date|business)|"
+    r"previous|next|make sales|sales (?:to|need|want|like(?! (?:this|so|in|over|for|lately|recently|now|month|"
+    r"each|put|can|please)\b|$)|line|team|tax|rep|date|business)|"
     r"(?:want|need|in) sales|not|don'?t|never|no|why|how (?:do|can|could|would|should|to) (?:i|we|you|make|draw|plot|"
     r"create)|(?:what|which)(?: is|'s|s)? (?:an?|the best|better|are) |what (?:is|are) (?:the )?sales$|is an? |who|"
     r"when|i sold|my car)\b|^(?:i|we) (?:see|like|have|view|get|make|show|plot|draw|can see|love)\b|^(?:sales|"

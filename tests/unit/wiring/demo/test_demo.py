@@ -51,6 +51,7 @@ def test_settings_of_the_server_leave_the_demo(tmp_path: Path) -> None:
         "demo_book",
         "calculate",
         "table_query",
+        "facts",
         "demo_sales",
     ]
 

@@ -14,12 +14,14 @@ from rightseat.models.llamacpp.embedded.clauses import is_chinese
 
 MAX_REQUEST = 300
 _KIND = (
-    r"(?P<kind>e-?mails?|mail|messages?|msg|text(?: message)?|sms|notes?|letters?|cards?|wish|wishes|greetings?|lines?|"
+    r"(?P<kind>e-?mails?|mail|messages?|msg|text(?: message)?|sms|notes?|letters?|cards?|wish|wishes|"
+    r"greetings?|lines?|"
     r"congrats|congratulations?|apology|invitation|invite|whatsapp|post-?it|something)"
 )
 _REQUEST = re.compile(
     rf"^(?P<before>.*?)\b(?:write|draft|compose|need|want|like|make|give me|get me|prepare|send|come up with|help me "
-    rf"(?:with|to)|word|create|type up|put together|looking for)\b(?: \w+){{0,2}}? (?:an?|the|some|my|one|two)? ?(?P<style>(?:[\w-]+ ){{0,6}}?)"
+    rf"(?:with|to)|word|create|type up|put together|looking for)\b(?: \w+){{0,2}}? (?:an?|the|some|my|one|"
+    rf"two)? ?(?P<style>(?:[\w-]+ ){{0,6}}?)"
     rf"{_KIND}\b(?P<rest>.*)$",
     re.IGNORECASE | re.DOTALL,
 )
@@ -30,20 +32,24 @@ _OTHER_WRITING = re.compile(
 )
 # Kinds of texts that may stand before the word: `a poem for a card`, `an error message`.
 _OTHER_KIND = re.compile(
-    r"\b(?:poem|haiku|story|essay|code|script|function|song|lyrics|joke|slogan|error|commit|cover|blog|article|speech|"
+    r"\b(?:poem|haiku|story|essay|code|script|function|song|lyrics|joke|slogan|error|commit|cover|blog|article|"
+    r"speech|"
     r"program|limerick|tweet|subject|headline|title|list|recipe|template|credit|sim|graphics|out of|bass|sticky)\b",
     re.IGNORECASE,
 )
 _RECIPIENT = re.compile(
     r"\b(?:to|for) (?P<who>(?:(?:my|our|the|a|an|his|her) )?(?:\w+ ){0,2}?"
-    r"(?:boss|manager|landlord|landlady|neighbou?rs?|professor|teacher|tutor|coach|doctor|dentist|customers?|clients?|"
+    r"(?:boss|manager|landlord|landlady|neighbou?rs?|professor|teacher|tutor|coach|doctor|dentist|customers?|"
+    r"clients?|"
     r"colleagues?|coworkers?|co-worker|team|friends?|mom|mum|mother|dad|father|parents|grandpa|grandma|grandfather|"
-    r"grandmother|granny|aunt|uncle|cousin|brother|sister|son|daughter|wife|husband|girlfriend|boyfriend|partner|gym|bank|"
+    r"grandmother|granny|aunt|uncle|cousin|brother|sister|son|daughter|wife|husband|girlfriend|boyfriend|"
+    r"partner|gym|bank|"
     r"school|hotel|shop|store|restaurant|company|airline|supplier|support|office|librarian|library|insurance|"
     r"accountant|lawyer|nurse|roommate|flatmate|hr|employer|host|guests?|niece|nephew|classmate|babysitter|plumber|"
     r"electrician|club|agency|council|provider|seller|buyer|in-laws|mother-in-law|father-in-law|kid|kids|students?|"
     r"mentor|recruiter|tenant|everyone|staff|workmate|mate|bestie|buddy|assistant|driver|builder|trainer|vet|"
-    r"mechanic|mayor|principal|headmaster|secretary|volunteers?|musician|band|photographer|delivery (?:driver|company)))\b",
+    r"mechanic|mayor|principal|headmaster|secretary|volunteers?|musician|band|photographer|delivery (?:driver|"
+    r"company)))\b",
     re.IGNORECASE,
 )
 
@@ -51,39 +57,66 @@ _RECIPIENT = re.compile(
 class Occasion(Struct, frozen=True):
     pattern: str
     text: str
-    """`{reason}`: what the person said of it, as a sentence, or nothing."""
 
 
-OCCASIONS = (
-    Occasion(r"birthday|b-?day", "Happy birthday! {reason}I wish you a wonderful day full of joy, and all the best for the year ahead."),
-    Occasion(r"get[- ]well|feel better|speedy recovery|recover", "Get well soon! {reason}I am thinking of you and hope that you feel better very soon."),
-    Occasion(r"congrat\w*", "Congratulations! {reason}I am so happy for you and very proud of you."),
-    Occasion(r"thank(?:s|[- ]you)?|gratitude", "Thank you so much! {reason}I really appreciate your help and kindness."),
-    Occasion(r"sorry|apolog\w*", "I am very sorry. {reason}I hope that you can forgive me, and I will do better next time."),
-    Occasion(r"good luck|best of luck", "Good luck! {reason}I believe in you and keep my fingers crossed."),
-    Occasion(r"wedding|getting married|marriage|newlyweds?", "Congratulations on your wedding! {reason}I wish you a lifetime of love and happiness together."),
-    Occasion(r"anniversary", "Happy anniversary! {reason}I wish you many more happy years together."),
-    Occasion(r"farewell|goodbye|leaving|retire\w*|retiring|retirement", "We will miss you! {reason}Thank you for everything, and all the best for what comes next."),
-    Occasion(r"new baby|newborn|baby (?:boy|girl)|had a baby", "Congratulations on your baby! {reason}I wish your family much joy and health."),
-    Occasion(r"graduat\w*", "Congratulations on your graduation! {reason}You worked hard for it, and I am proud of you."),
-    Occasion(r"condolences?|sympathy|passed away|sorry for (?:your|her|his) loss", "I am so sorry for your loss. {reason}My thoughts are with you and your family."),
-    Occasion(r"merry christmas|christmas|xmas", "Merry Christmas! {reason}I wish you peaceful holidays and a happy new year."),
-    Occasion(r"new year'?s?", "Happy New Year! {reason}I wish you health, happiness and success."),
-    Occasion(r"valentine'?s?", "Happy Valentine's Day! {reason}You make every day brighter."),
-    Occasion(r"mother'?s day", "Happy Mother's Day! {reason}Thank you for all your love and care."),
-    Occasion(r"father'?s day", "Happy Father's Day! {reason}Thank you for all your love and support."),
-    Occasion(r"welcom\w*", "Welcome! {reason}We are happy that you are here."),
-)  # fmt: skip
+# Each entry: words of an occasion, and what one writes; `{reason}` is what the person said of it, or nothing.
+_OCCASIONS = r"""
+birthday|b-?day
+    Happy birthday! {reason}I wish you a wonderful day full of joy, and all the best for the year ahead.
+get[- ]well|feel better|speedy recovery|recover
+    Get well soon! {reason}I am thinking of you and hope that you feel better very soon.
+congrat\w*
+    Congratulations! {reason}I am so happy for you and very proud of you.
+thank(?:s|[- ]you)?|gratitude
+    Thank you so much! {reason}I really appreciate your help and kindness.
+sorry|apolog\w*
+    I am very sorry. {reason}I hope that you can forgive me, and I will do better next time.
+good luck|best of luck
+    Good luck! {reason}I believe in you and keep my fingers crossed.
+wedding|getting married|marriage|newlyweds?
+    Congratulations on your wedding! {reason}I wish you a lifetime of love and happiness together.
+anniversary
+    Happy anniversary! {reason}I wish you many more happy years together.
+farewell|goodbye|leaving|retire\w*|retiring|retirement
+    We will miss you! {reason}Thank you for everything, and all the best for what comes next.
+new baby|newborn|baby (?:boy|girl)|had a baby
+    Congratulations on your baby! {reason}I wish your family much joy and health.
+graduat\w*
+    Congratulations on your graduation! {reason}You worked hard for it, and I am proud of you.
+condolences?|sympathy|passed away|sorry for (?:your|her|his) loss
+    I am so sorry for your loss. {reason}My thoughts are with you and your family.
+merry christmas|christmas|xmas
+    Merry Christmas! {reason}I wish you peaceful holidays and a happy new year.
+new year'?s?
+    Happy New Year! {reason}I wish you health, happiness and success.
+valentine'?s?
+    Happy Valentine's Day! {reason}You make every day brighter.
+mother'?s day
+    Happy Mother's Day! {reason}Thank you for all your love and care.
+father'?s day
+    Happy Father's Day! {reason}Thank you for all your love and support.
+welcom\w*
+    Welcome! {reason}We are happy that you are here.
+"""
+_LINES = _OCCASIONS.strip().splitlines()
+OCCASIONS = tuple(Occasion(words, text.strip()) for words, text in zip(_LINES[::2], _LINES[1::2], strict=True))
 _LINKS = (
     ("invite", r"\b(?:inviting \w+|to invite \w+|invitation|invite)(?: \w+){0,2}? (?:to|for|over for) (?P<body>.+)"),
-    ("tell", r"\b(?:saying|to say|that says|which says|telling \w+|to tell \w+|to let \w+ know|letting \w+ know|explaining|to explain|stating|informing \w+|to inform \w+)(?: that)? (?P<body>.+)"),
-    ("whether", r"\b(?:asking|to ask)(?: (?:him|her|them|if|whether|my \w+|the \w+))*(?<=if|er) (?P<body>(?:i|we|he|she|they|it|there|the)\b.+)"),
-    ("please", r"\b(?:asking|to ask|requesting|telling|to tell)(?: (?:him|her|them|my \w+|the \w+))? to (?P<body>.+)"),
+    ("tell", r"\b(?:saying|to say|that says|which says|telling \w+|to tell \w+|to let \w+ know|"
+             r"letting \w+ know|explaining|to explain|stating|informing \w+|to inform \w+)(?: that)? (?P<body>.+)"),
+    ("whether", r"\b(?:asking|to ask)(?: (?:him|her|them|if|whether|my \w+|the \w+))*(?<=if|er) (?P<body>(?:i|"
+                r"we|he|she|they|it|there|the)\b.+)"),
+    ("please", r"\b(?:asking|to ask|requesting|telling|to tell)(?: (?:him|her|them|my \w+|"
+               r"the \w+))? to (?P<body>.+)"),
     ("ask", r"\b(?:asking|to ask|requesting|to request)(?: (?:him|her|them|my \w+|the \w+))? (?:for )?(?P<body>.+)"),
-    ("because", r"[,.;:-]\s*(?:because |since |as )?(?P<body>(?:i|i'm|im|i've|ive|we|we're|my|our|the|her|his|their|she|he|they|it|there|its|an?|\w+ (?:is|are|has|was|were|will))\b.+)"),
+    ("because", r"[,.;:-]\s*(?:because |since |as )?(?P<body>(?:i|i'm|im|i've|ive|we|we're|my|our|the|her|his|"
+                r"their|she|he|they|it|there|its|an?|\w+ (?:is|are|has|was|were|will))\b.+)"),
     ("because", r"\bbecause (?P<body>.+)"),
-    ("purpose", r"(?<=\w) to (?P<body>(?:cancel|complain|invite|thank|apologi[sz]e|confirm|reschedule|postpone|request|decline|accept|remind|report|return|order|book|change|move|congratulate|wish|quit|resign)\b.+)"),
-    ("reason", r"\bfor (?P<body>(?!my |our |the |an? |me\b|him\b|her\b|us\b)\w+ing\b.+|(?:the|all|his|her|their|your) (?!\w+$).+)"),
+    ("purpose", r"(?<=\w) to (?P<body>(?:cancel|complain|invite|thank|apologi[sz]e|confirm|reschedule|postpone|"
+                r"request|decline|accept|remind|report|return|order|book|change|move|congratulate|wish|quit|"
+                r"resign)\b.+)"),
+    ("reason", r"\bfor (?P<body>(?!my |our |the |an? |me\b|him\b|her\b|us\b)\w+ing\b.+|(?:the|all|his|her|"
+               r"their|your) (?!\w+$).+)"),
     ("about", r"\b(?:about|regarding|concerning) (?P<body>.+)"),
 )  # fmt: skip
 _CLOSINGS = {
@@ -101,8 +134,10 @@ _SPELLED = (
 )  # fmt: skip
 _SECOND_PERSON = (
     (r"\b(?:she|he|they)(?:'s| is| are)\b", "you are"), (r"\b(?:she|he|they) (?:has|have)\b", "you have"),
-    (r"\b(?:she|he|they) was\b", "you were"), (r"\b(?:she|he|they) does\b", "you do"), (r"\b(?:she|he|they)\b", "you"),
-    (r"\b(?:her|his|their)(?= \w)(?! (?:to|that|if|for|in|on|at|about|know)\b)", "your"), (r"\b(?:him|her|them)\b", "you"),
+    (r"\b(?:she|he|they) was\b", "you were"), (r"\b(?:she|he|they) does\b", "you do"), (r"\b(?:she|he|"
+     r"they)\b", "you"),
+    (r"\b(?:her|his|their)(?= \w)(?! (?:to|that|if|for|in|on|at|about|know)\b)", "your"), (r"\b(?:him|her|"
+     r"them)\b", "you"),
     (r"\b(?:hers|theirs)\b", "yours"), (r"\b(?:herself|himself|themselves)\b", "yourself"),
 )  # fmt: skip
 
@@ -216,7 +251,8 @@ def _write_letter(who: str, link: str, body: str, *, is_letter: bool) -> str:
         own = words if link in ("tell", "because") else sentence
         return f"{greeting}{_lower_first(own).rstrip('.')}{'' if own.endswith('?') else '.'} {closing}"
     subject = _upper(" ".join(words.split()[:9]).rstrip(",.;"))
-    return f"Subject: {subject}\n\nDear {_upper(who) if who else '[Name]'},\n\n{sentence} {closing}\n\nKind regards,\n[Your name]"
+    name = _upper(who) if who else "[Name]"
+    return f"Subject: {subject}\n\nDear {name},\n\n{sentence} {closing}\n\nKind regards,\n[Your name]"
 
 
 def _find_closing(words: str) -> str:

@@ -109,8 +109,10 @@ WHO = HelpTopic(
     _MODEL_EN,
     _MODEL_ZH,
     loose=(
-        r"\b(?:are|r) you (?:really |actually |like |just |basically |the |an? |some |same |kind |sort |type |of |thing |"
-        r"as |based |on |running |powered |by |from |made )*(?:ai|bot|chatbot|robot|human|person|machine|chatgpt|gpt\S*|"
+        r"\b(?:are|r) you (?:really |actually |like |just |basically |the |an? |some |same |kind |sort |type |"
+        r"of |thing |"
+        r"as |based |on |running |powered |by |from |made )*(?:ai|bot|chatbot|robot|human|person|machine|"
+        r"chatgpt|gpt\S*|"
         r"claude|gemini|copilot|deepseek|siri|alexa|llama|qwen|openai|google|microsoft|meta)\b|"
         r"\b(?:what|which|whose) (?:\w+ )?(?:ai|llm|language model) (?:are you|is (?:this|it)|am i|do you use|runs?|"
         r"powers)|[你您]是(?:不是)?.{0,6}(?:机器人|真人|人工智能|ai|模型|chatgpt|gpt|豆包|千问|deepseek)",
@@ -157,12 +159,17 @@ CAPABILITY = HelpTopic(
     "",
     takes_asides=False,
     loose=(
-        r"\bwhat(?:'s|s| is| are)? (?:exactly |actually )?(?:this|you|it(?= (?:all|good|used|meant|useful)\b))\b(?: (?:thing|page|site|website|app|chat|tool|bot|assistant|server|demo|program|place|window|box|all|whole|one)){0,2} (?:good |useful |used |meant |"
-        r"here |made |built )?for(?=$|,)|\bwhat(?:'s|s| is)? (?:the )?(?:point|purpose|use|idea) of (?:this|it|you)\b|"
-        r"\bwhat (?:exactly |else )?(?:does|do|can|could|would) (?:this|it|you)\b(?: (?:thing|page|site|website|app|chat|"
+        r"\bwhat(?:'s|s| is| are)? (?:exactly |actually )?(?:this|you|it(?= (?:all|good|used|meant|"
+        r"useful)\b))\b(?: (?:thing|page|site|website|app|chat|tool|bot|assistant|server|demo|program|place|"
+        r"window|box|all|whole|one)){0,2} (?:good |useful |used |meant |"
+        r"here |made |built )?for(?=$|,)|\bwhat(?:'s|s| is)? (?:the )?(?:point|purpose|use|idea) of (?:this|it|"
+        r"you)\b|"
+        r"\bwhat (?:exactly |else )?(?:does|do|can|could|would) (?:this|it|you)\b(?: (?:thing|page|site|"
+        r"website|app|chat|"
         r"tool|bot|assistant|server|demo|program))?(?: (?:actually|really|all|even))*(?: (?:do|help|offer))"
         r"(?: (?:me|us|here|for|with|out|exactly|now))*(?=$|,)|"
-        r"\bwhat (?:can|could|should|do) i (?:do|use|try|ask)(?: \w+)?(?: (?:here|first|this|you|it))+(?: for)?(?=$|,)|"
+        r"\bwhat (?:can|could|should|do) i (?:do|use|try|ask)(?: \w+)?(?: (?:here|first|this|you|"
+        r"it))+(?: for)?(?=$|,)|"
         r"\b(?:tour|overview|introduction|intro|rundown|summary) (?:of|to) (?:what|you|your|this)\b|"
         r"\bwhat(?: have)? you(?:'ve| have)? got(?=$|,| for me)|\bhow (?:do|can|should|would) i (?:even |actually )?"
         r"use (?:this|you|it)(?: \w+)?(?=$|,)|\bwhat(?:'s|s| is) possible (?:here|with (?:this|you))|"
@@ -207,13 +214,16 @@ SETUP_TOPICS = (
         '`[assistants.default]` 下写 `tools = ["my_tools:my_function"]`。步骤见 docs/tools.md。',
         loose=(
             r"\b(?:tools?|functions?|scripts?|code|python)\b|工具|函数|脚本|代码|功能|python",
-            r"\b(?:my|own|i (?:wrote|made|built|have|coded|created)|i've (?:got|written|made|built)|we (?:wrote|built|"
+            r"\b(?:my|own|i (?:wrote|made|built|have|coded|created)|i've (?:got|written|made|built)|"
+            r"we (?:wrote|built|"
             r"have)|custom|our|new)\b|自己|自定义|我(?:们)?(?:写|做|有|的|用|编)|新|自个",
             r"\b(?:you|this|here|assistant|bot|rightseat|it)\b|[你您这]|助手|rightseat|自己的(?:小)?工具",
-            r"\b(?:add|put|place|go|goes|register|connect|plug|hook|expose|integrate|call|use|give|teach|let|make|access|"
+            r"\b(?:add|put|place|go|goes|register|connect|plug|hook|expose|integrate|call|use|give|teach|let|"
+            r"make|access|"
             r"wire|attach|run|bring|load)\b|加|放|注册|接|用|调|教|连|装|扩展|集成|改",
             r"\b(?:how|where|what|can|could|possible|way|which)\b|怎|如何|哪|能|可以|吗",
-            r"^(?!.*(?:\b(?:fix|bug|error|debug|write (?:me|a)|review|garden|kitchen|wood)\b|帮我写|报错|错误|是什么意思))",
+            r"^(?!.*(?:\b(?:fix|bug|error|debug|write (?:me|a)|review|garden|kitchen|wood)\b|帮我写|报错|错误|"
+            r"是什么意思))",
         ),
     ),
     HelpTopic(
@@ -235,7 +245,8 @@ SETUP_TOPICS = (
         "插件是一个文件夹，里面有 `plugin.json` 和接口的 OpenAPI 文件：用 `rightseat serve --plugins FOLDER` 启动。"
         "写法见 docs/plugins.md。",
         loose=(
-            r"\b(?:plugins?|openapi|rest api|(?:my|our|own|company|company's|internal) (?:\w+ ){0,2}(?:apis?|endpoints?|"
+            r"\b(?:plugins?|openapi|rest api|(?:my|our|own|company|company's|internal) (?:\w+ ){0,2}(?:apis?|"
+            r"endpoints?|"
             r"web ?services?|backend))\b(?! keys?)|插件|(?:公司|我们|自己|内部|后端).{0,4}(?:接口|api|服务)(?!密钥)",
             r"\b(?:add|write|create|make|use|install|connect|load|call|let|hook|plug|link|integrate|wire|reach|give|"
             r"bring|develop|build)\b|添|加|写|装|用|接|连|调",
@@ -337,12 +348,18 @@ SETUP_TOPICS = (
         "ANTHROPIC_API_KEY 或 GEMINI_API_KEY 后重新启动。详见 docs/models.md。",
         loose=(
             r"\b(?:openai|anthropic|gpt\S*|chatgpt|llama\S*|ollama|claude|gemini|qwen\S*|mistral\S*|deepseek|vllm|"
-            r"lm ?studio|azure|bedrock|openrouter|groq|hugging ?face|api keys?|gguf|llms?|language model|(?:better|bigger|"
-            r"larger|smarter|stronger|other|another|different|own|local|your|the|a) model)\b|模型|密钥|openai|gpt|ollama|"
-            r"deepseek|claude|gemini|qwen|千问|豆包|kimi|智谱|[\u4e00-\u9fff].*(?<![a-z])key(?![a-z])|(?<![a-z])key(?![a-z]).*[\u4e00-\u9fff]",
-            r"\b(?:use|uses|using|run|switch|change|replace|swap|connect|hook|plug|load|configure|set|point|put|enter|paste|"
-            r"add|make|get|have|install|move|upgrade|try|talk to|work|works|go)\b|换|接|用|改|配|设|填|连|装|加|升级|放",
-            r"\b(?:how|where|what (?:do|should|must|would|to)|can|could|possible|way|is there|do i)\b|怎|如何|哪|能不能|"
+            r"lm ?studio|azure|bedrock|openrouter|groq|hugging ?face|api keys?|gguf|llms?|language model|"
+            r"(?:better|bigger|"
+            r"larger|smarter|stronger|other|another|different|own|local|your|the|a) model)\b|模型|密钥|openai|"
+            r"gpt|ollama|"
+            r"deepseek|claude|gemini|qwen|千问|豆包|kimi|智谱|[\u4e00-\u9fff].*(?<![a-z])key(?![a-z])|"
+            r"(?<![a-z])key(?![a-z]).*[\u4e00-\u9fff]",
+            r"\b(?:use|uses|using|run|switch|change|replace|swap|connect|hook|plug|load|configure|set|point|"
+            r"put|enter|paste|"
+            r"add|make|get|have|install|move|upgrade|try|talk to|work|works|go)\b|换|接|用|改|配|设|填|连|装|"
+            r"加|升级|放",
+            r"\b(?:how|where|what (?:do|should|must|would|to)|can|could|possible|way|is there|do i)\b|怎|如何|"
+            r"哪|能不能|"
             r"能|可以|可否|吗",
             r"\b(?:this|here|you|it|your|rightseat|my|i|model)\b|[你您这我]|里面|填|换|配置|接入|本地",
             r"^(?!.*(?:\b(?:write|train|fine-?tune|essay|fashion|role|car|plane|business|who (?:made|built)|"
@@ -433,7 +450,8 @@ SETUP_TOPICS = (
             r"conversations?)\b|\b(?:is|are) (?:this|you) (?:\w+ )?(?:safe|secure)\b|\b(?:is|are) (?:this|it|"
             r"you) (?:\w+ )?(?:private|confidential)\b|\bprivacy\b|数据|对话|聊天记录|隐私|消息|信息|内容|输入|"
             r"我(?:说|写|问|发)的",
-            r"\b(?:sent?|sending|go|goes|stored?|saved?|private|shared?|kept|keep|safe|secure|leaves?|leaving|collect|"
+            r"\b(?:sent?|sending|go|goes|stored?|saved?|private|shared?|kept|keep|safe|secure|leaves?|leaving|"
+            r"collect|"
             r"collected|track|tracked|upload|uploaded|privacy|logged|recorded|train|confidential|"
             r"(?:who|anyone|anybody|someone|others|else)\b.*\b(?:reads?|see|sees|access))\b|"
             r"发送|发到|发给|传|保存|存|泄露|泄漏|安全|隐私|收集|记录|看到|训练|外泄",

@@ -93,6 +93,16 @@ def _match_table_question(question: str) -> dict[str, Any] | None:
     return match_table_question(question)
 
 
+def _match_fact(question: str) -> dict[str, Any] | None:
+    from rightseat.tools.builtin.facts import find_fact
+
+    return {"question": question} if find_fact(question) else None
+
+
+def _describe_fact(_question: str, _arguments: dict[str, Any], result: str, _language: Language) -> str:
+    return result
+
+
 def _describe_result(question: str, arguments: dict[str, Any], result: str, language: Language) -> str | None:
     from rightseat.tools.builtin.describe import describe_result
 
@@ -120,6 +130,16 @@ BUILTIN_SHORTCUTS = (
         summaries={
             "en": "Answer questions about a table that you paste: the largest, the total, a difference.",
             "zh": "回答您粘贴的表格里的问题：最大值、合计、差值等。",
+        },
+    ),
+    Shortcut(
+        "facts",
+        _match_fact,
+        frozenset(["question"]),
+        _describe_fact,
+        summaries={
+            "en": "Look up facts: capitals and currencies, famous places and works, abbreviations, records.",
+            "zh": "查常识：各国首都和货币、名胜和名著、缩写、世界之最等。",
         },
     ),
 )

@@ -35,7 +35,8 @@ _NAME = r"^(?:i am|i'm|im|my name is|my name's|this is) [a-z]+$|^(?:我是|我�
 _ASIDE = (
     r"^(?:i|i'm|im|i've|my|we|we're|we've|it's|it is|it was|it's been|today|that was|just)\b(?!.*(?:\d|\b(?:look|"
     r"looking|wonder|wondering|trying|try|search|searching|stuck|problem|issue|error|question|how|what|why|which|who|"
-    r"mean|means|recipe|name|word|called|not|never|still|wrong|\w+n't)\b))|^(?:我|今天|明天|刚)(?!.*(?:\d|问题|不知道|"
+    r"mean|means|recipe|name|word|called|not|never|still|wrong|\w+n't)\b))|^(?:我|今天|明天|刚)(?!.*(?:\d|问题|"
+    r"不知道|"
     r"不|没|还是|出错|报错|怎|什么))"
 )
 _REMARK_START = r"^(?!what\b(?! an? )|that is what)"
@@ -51,7 +52,8 @@ _PRAISE = (
 )
 _BLAME = (
     r"(?:stupid|dumb|useless|idiot|idiotic|moron|rubbish|garbage|trash|terrible|awful|horrible|bad|worst|worthless|"
-    r"sucks?|crap|crappy|shit|silly|annoying|slow|wrong|incorrect|nonsense|pathetic|hopeless|lame|broken|disappointing|"
+    r"sucks?|crap|crappy|shit|silly|annoying|slow|wrong|incorrect|nonsense|pathetic|hopeless|lame|broken|"
+    r"disappointing|"
     r"hate you|unhelpful|ridiculous|no help|no use|not (?:very |so |that |really |too |at all )?(?:smart|good|clever|"
     r"helpful|useful|right|correct|bright|impressive|true))"
 )
@@ -72,13 +74,15 @@ GREETING = _small_talk(
 SMALL_TALK = (
     _small_talk(
         r"\bhow(?:'s|'re|'ve|s| is| are| have| has| goes| was| were)? (?:you|ya|it going|it hanging|your|things|life|"
-        r"everything|everybody|everyone|tricks)\b|\bhow do you (?:do|feel)|\bwhat(?:'s| is|s) (?:up|new|happening|going on|good)|"
+        r"everything|everybody|everyone|tricks)\b|\bhow do you (?:do|feel)|\bwhat(?:'s| is|s) (?:up|new|"
+        r"happening|going on|good)|"
         r"\bwhat have you been up to|\bare you (?:doing |feeling )?(?:ok|okay|alright|well|fine)\b|^(?:you|"
         r"all) (?:ok|okay|alright|good|well)$|\b(?:did you sleep|have you been) (?:well|ok|okay|good)\b|"
         r"\b(?:did you have|have you had|had|are you having) a (?:good|nice|great)|你好吗|怎么样|[最近]近(?:好|可好|"
         r"如何|还)|(?:过得|心情|睡得)(?:还?好|如何)|[你您]还好吗|^(?:[你您])?吃(?:饭|过|早饭|午饭|晚饭)*了(?:吗|没|"
         r"么)|近来",
-        "how are hows doing everybody everyone is it going hanging your been things life everything lately what whats what's up new "
+        "how are hows doing everybody everyone is it going hanging your been things life everything lately "
+        "what whats what's up new "
         "happening on do feel feeling with for treating goes have right now ok alright fine re ya did sleep had having "
         "weekend week night was were has tricks here nice great how's self this holding up keeping ve 最近 近来 "
         "今天 今晚 过得 过的 心情 睡得 可好 "
@@ -139,7 +143,8 @@ SMALL_TALK = (
     ),
     _small_talk(
         r"\b(?:testing|ping|hello world|working|home|(?:are you|you|anybody|anyone|somebody|someone) (?:there|here|"
-        r"around|online|awake|up))\b|^(?:just a )?test\b|does this work|测试|在吗|在不在|在么|在线|有人|(?:听|看)得?到吗|^喂",
+        r"around|online|awake|up))\b|^(?:just a )?test\b|does this work|测试|在吗|在不在|在么|在线|有人|(?:听|"
+        r"看)得?到吗|^喂",
         "test testing just ping world is are anybody anyone somebody someone home here around this it working "
         "does work on online awake up 测试 一下 在 不在 在线 么 有人 有没有人 这里 还 喂 能 听到 听得到 看到 看得到",
         "Yes, I am here. Ask me a question.",
@@ -168,8 +173,10 @@ SMALL_TALK = (
         "抱歉没能帮上忙。我是一个很小的模型，回答可能有错；您可以问我“你能做什么？”，看看我擅长什么。",
     ),
     _small_talk(
-        r"^(?!(?:are|is|was|do|does|can|could|will|what|which|who|how|am)\b|.*\b(?:not|me|if)\b|.*n't\b|.*[吗么谁哪不])"
-        rf"(?:.*\b(?:you|you're|your|that|that's|this|it|it's)\b.*\b{_PRAISE}\b|.*\b(?:love|like|adore) (?:you|it|this|"
+        r"^(?!(?:are|is|was|do|does|can|could|will|what|which|who|how|am)\b|.*\b(?:not|me|if)\b|.*n't\b|"
+        r".*[吗么谁哪不])"
+        rf"(?:.*\b(?:you|you're|your|that|that's|this|it|it's)\b.*\b{_PRAISE}\b|.*\b(?:love|like|adore) (?:you|"
+        rf"it|this|"
         r"that|your)\b|(?:good|nice|great|excellent|amazing) (?:job|work|one|bot|answer|stuff|going)|(?:well done|"
         r"impressive|i'm impressed|not bad|so cool|how nice)|.*(?:聪明|真棒|好棒|太棒|厉害|真好|优秀|可爱|喜欢[你您]|"
         r"爱[你您]|能干|有趣|好玩))",
@@ -209,7 +216,8 @@ SMALL_TALK = (
         "那就试点什么吧：问我“你能做什么？”，再挑一个试试。",
     ),
     _small_talk(
-        r"\b(?:good luck|wish me (?:good |some )?luck|fingers crossed|(?:cross|keep) your fingers|break a leg)\b|好运|"
+        r"\b(?:good luck|wish me (?:good |some )?luck|fingers crossed|(?:cross|keep) your fingers|"
+        r"break a leg)\b|好运|"
         r"祝我|保佑我|给我加油|^加油",
         "good luck wish me some fingers crossed cross keep your break leg for i i'm have an on in with exam exams test "
         "interview presentation meeting job driving big tomorrow tonight next week day new project it that this "
@@ -302,11 +310,15 @@ def is_aside(clause: str) -> bool:
 
 # What a person who comes by says beside a greeting.
 _COMES_BY = (
-    r"\b(?:first time|just (?:checking|looking|trying|testing|saying|passing|dropping|popping|got here|arrived|landed|"
-    r"opened|installed)|new (?:here|to this)|finally (?:try|trying|here)|(?:nice|good|great|cool|fun) to (?:finally )?(?:try|"
+    r"\b(?:first time|just (?:checking|looking|trying|testing|saying|passing|dropping|popping|got here|arrived|"
+    r"landed|"
+    r"opened|installed)|new (?:here|to this)|finally (?:try|trying|here)|(?:nice|good|great|cool|"
+    r"fun) to (?:finally )?(?:try|"
     r"meet|see|be|use|talk)|(?:wanted|came|here) to say|say(?:ing)? (?:hi|hello|hey)|expect(?:ed)? (?:someone|anyone|"
-    r"anybody|somebody)|looking around|stopping by|dropping in|passing by|checking (?:this|you) out|trying (?:this|you) "
-    r"out|how nice|lovely to)\b|打(?:个|一?声)?招呼|问(?:个|声)好|初次见面|第一次(?:来|用|见|聊)|请多(?:多)?(?:关照|指教)|"
+    r"anybody|somebody)|looking around|stopping by|dropping in|passing by|checking (?:this|you) out|"
+    r"trying (?:this|you) "
+    r"out|how nice|lovely to)\b|打(?:个|一?声)?招呼|问(?:个|声)好|初次见面|第一次(?:来|用|见|聊)|"
+    r"请多(?:多)?(?:关照|指教)|"
     r"新来|来看看|随便看看|来逛逛|聊两句|聊几句|(?:很|好)?高兴(?:认识|见到|遇到)|来报到|刚(?:来|到|装)|路过"
 )
 _MAX_GREETING = 90
