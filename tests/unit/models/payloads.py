@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rightseat.models.openai.chat_parser import ChatStreamParser
+from rightseat.models.openai.client import OpenAIChatParser
 from rightseat.types.chunks import ModelChunk
 from tests.kit.chunks import encode_json, make_chunk
 
@@ -17,5 +17,5 @@ def make_tool_calls_payload(*pieces: dict[str, Any]) -> bytes:
 
 def parse_payloads(*payloads: bytes, strict: tuple[str, ...] = ()) -> list[ModelChunk]:
     """The fragments of a stream with these payloads and a clean end."""
-    parser = ChatStreamParser(frozenset(strict))
+    parser = OpenAIChatParser(frozenset(strict))
     return [fragment for payload in payloads for fragment in parser.feed(payload)] + parser.finish()

@@ -1,10 +1,10 @@
 """OpenAI, Azure OpenAI, and any server with an OpenAI-compatible API.
 
 client.py sends requests. request.py builds the body for chat completions and responses.
-exchange.py reads one response: timeouts, SSE payloads, the fast path for text deltas. chat_parser.py and
-responses_parser.py turn payloads into ModelChunks. vendors.py knows the differences between OpenAI, Azure and
-compatible servers, reasoning.py which thoughts a vendor wants back. emulated.py emulates tool calls where the server
-has none. errors.py maps errors. options.py parses `openai:NAME`.
+exchange.py reads one response: timeouts, SSE payloads, the fast path for text deltas. responses_parser.py and
+the shared parser of chat completions turn payloads into ModelChunks. vendors.py knows the differences between
+OpenAI, Azure and compatible servers. emulated.py emulates tool calls where the server has none. errors.py maps errors.
+options.py parses `openai:NAME`.
 """
 
 from rightseat.models.openai.client import OpenAIModel

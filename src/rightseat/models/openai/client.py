@@ -9,14 +9,14 @@ import msgspec
 from msgspec.structs import replace
 
 from rightseat.http.client import IncompleteResponse, check_headers, parse_base_url, parse_host
+from rightseat.models._vendor.chat_parser import ChatStreamParser
 from rightseat.models._vendor.client import VendorModel, VendorRequest
 from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models._vendor.thinking_cache import ThinkingCache
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
-from rightseat.models.openai.chat_parser import ChatStreamParser
-from rightseat.models.openai.errors import OpenAIErrors
+from rightseat.models.openai.errors import ERRORS, OpenAIErrors
 from rightseat.models.openai.exchange import OpenAIExchange
-from rightseat.models.openai.reasoning import split_blob
+from rightseat.models._vendor.reasoning import split_blob
 from rightseat.models.openai.request import build_chat_body, build_responses_body
 from rightseat.models.openai.responses_parser import ResponsesStreamParser
 from rightseat.models.openai.vendors import OpenAIVendor, fetch_token
@@ -24,6 +24,10 @@ from rightseat.types.model import Capabilities, Prompt
 
 OPENAI_URL = "https://api.openai.com/v1"
 _EMBEDDINGS_LIMIT = 64 << 20
+
+
+class OpenAIChatParser(ChatStreamParser):
+    errors = ERRORS
 
 
 class OpenAIModel(VendorModel):
@@ -97,7 +101,7 @@ class OpenAIModel(VendorModel):
         if rules.active:
             prompt = self._thinking_cache.restore(prompt)
         body = build_chat_body(self._upstream_name, prompt, dialect)
-        return VendorRequest(body, lambda: ChatStreamParser(enforced, rules, self._inline_thoughts))
+        return VendorRequest(body, lambda: OpenAIChatParser(enforced, rules, self._inline_thoughts))
 
     async def _fetch_headers(self) -> Mapping[str, str]:
         if self._token_provider is None:

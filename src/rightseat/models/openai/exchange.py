@@ -10,8 +10,8 @@ import msgspec
 from rightseat.http.client import Response
 from rightseat.http.idle import IdleTimer
 from rightseat.http.sse import SseParser
+from rightseat.models._vendor.chat_parser import ChatStreamParser
 from rightseat.models._vendor.exchange import ANSWER_LIMIT, PayloadSource, StreamExchange, Timeouts
-from rightseat.models.openai.chat_parser import ChatStreamParser
 from rightseat.models.openai.errors import ERRORS
 from rightseat.models.openai.responses_parser import ResponsesStreamParser
 from rightseat.types.chunks import ModelChunk, TextChunk, merge_text_chunks

@@ -14,7 +14,7 @@ from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.models.openai import vendors
 from rightseat.models.openai.client import OPENAI_URL, OpenAIModel, is_openai
 from rightseat.models.openai.emulated import EmulatedToolsModel, ToolEmulation
-from rightseat.models.openai.reasoning import InlineThoughts, ReasoningRules, ReasoningVendor, find_rules
+from rightseat.models._vendor.reasoning import InlineThoughts, ReasoningRules, ReasoningVendor, find_rules
 from rightseat.models.openai.vendors import OpenAIVendor, ReasoningSummary, VendorKind
 
 # Options passed to the model unchanged.

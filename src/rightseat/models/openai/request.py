@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from rightseat.engine.structured import SCHEMA_INSTRUCTION
 from rightseat.models._vendor.request import format_chat_part, format_file, without_none
-from rightseat.models.openai.reasoning import ReasoningRules, add_reasoning
+from rightseat.models._vendor.reasoning import ReasoningRules, add_reasoning
 from rightseat.types.messages import (
     FileMessagePart,
     ImageMessagePart,

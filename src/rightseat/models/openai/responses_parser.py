@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.json import Decoder
 
+from rightseat.models._vendor.chat_parser import UpstreamTokenDetails
 from rightseat.models._vendor.errors import find_error
 from rightseat.models._vendor.parser import FinishReason, StreamParser
 from rightseat.models.openai.errors import ERRORS
@@ -23,10 +24,6 @@ from rightseat.types.chunks import (
 from rightseat.types.events import Usage
 
 _INCOMPLETE: dict[str, FinishReason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
-
-
-class UpstreamTokenDetails(Struct, gc=False):
-    cached_tokens: int | None = None
 
 
 class UpstreamResponseUsage(Struct, gc=False):

@@ -2,7 +2,7 @@ import pytest
 
 from rightseat import errors
 from rightseat.models._vendor.parser import FinishReason
-from rightseat.models.openai.chat_parser import ChatStreamParser
+from rightseat.models.openai.client import OpenAIChatParser
 from rightseat.types.chunks import (
     FinishChunk,
     ModelChunk,
@@ -281,7 +281,7 @@ def test_what_cannot_be_read(payload: bytes) -> None:
 
 
 def test_half_an_event_at_the_end_is_a_cut() -> None:
-    answer = ChatStreamParser()
+    answer = OpenAIChatParser()
     with pytest.raises(errors.Incomplete):
         answer.feed_tail(b'{"choices":[{"del')
 

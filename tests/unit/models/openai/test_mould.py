@@ -15,7 +15,7 @@ from rightseat.http.client import Response
 from rightseat.http.idle import IdleTimer
 from rightseat.http.sse import SseParser
 from rightseat.models._vendor.exchange import Timeouts
-from rightseat.models.openai.chat_parser import ChatStreamParser
+from rightseat.models.openai.client import OpenAIChatParser
 from rightseat.models.openai.exchange import ChatDeltaFastPath, OpenAIExchange
 from rightseat.types.chunks import TextChunk, merge_text_chunks
 
@@ -37,7 +37,7 @@ def make_fast_path(first: bytes) -> ChatDeltaFastPath:
 
 
 def read_by_parser(data: bytes) -> list[str]:
-    answer = ChatStreamParser()
+    answer = OpenAIChatParser()
     found = [fragment for payload in SseParser().feed(data) for fragment in answer.feed(payload)]
     return [fragment.text for fragment in found if isinstance(fragment, TextChunk)]
 
@@ -136,7 +136,7 @@ def collect_exchange(pieces: list[bytes]) -> list[Any]:
     """What an exchange gives out, texts that came apart joined."""
     exchange = OpenAIExchange(
         cast(Response, FakeResponse(pieces)),
-        ChatStreamParser(),
+        OpenAIChatParser(),
         cast(IdleTimer, FakeWatchdog()),
         Timeouts(),
         lambda payload: None,
@@ -156,7 +156,7 @@ def test_however_much_comes_at_once_it_is_read_alike(stretches: list[tuple[bytes
     body += format_event("", finish_reason="stop") + b"data: [DONE]\n\n"
     places = sorted({min(cut, len(body)) for cut in cuts} | {0, len(body)})
     parts = [body[start:end] for start, end in pairwise(places)]
-    answer = ChatStreamParser()
+    answer = OpenAIChatParser()
     slow = [fragment for payload in SseParser().feed(body) for fragment in answer.feed(payload)]
     assert collect_exchange(parts) == merge_text_chunks([*slow, *answer.finish()])
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rightseat.errors import RightseatError
 from rightseat.http.sse import SseParser
-from rightseat.models.openai.chat_parser import ChatStreamParser
+from rightseat.models.openai.client import OpenAIChatParser
 from rightseat.types.chunks import ModelChunk
 from tests.kit.chunks import DONE, make_call_delta, make_chunk, make_usage_chunk
 
@@ -63,7 +63,7 @@ def streams(draw: st.DrawFn) -> bytes:
 
 
 def parse_pieces(chunks: list[bytes]) -> ParseOutcome:
-    reader, answer = SseParser(), ChatStreamParser()
+    reader, answer = SseParser(), OpenAIChatParser()
     out: list[ModelChunk] = []
     try:
         for data in chunks:

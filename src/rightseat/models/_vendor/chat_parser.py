@@ -1,4 +1,7 @@
-"""Chat completion payloads → ModelChunks, without I/O. Servers may leave out any field or send null."""
+"""Chat completion payloads → ModelChunks, without I/O. Servers may leave out any field or send null.
+
+OpenAI's API and a llama-server's chat route speak this form. A subclass names its vendor's errors.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,7 @@ from msgspec.json import Decoder
 
 from rightseat.models._vendor.errors import find_error
 from rightseat.models._vendor.parser import FinishReason, StreamParser, ToolCallAssembler
-from rightseat.models.openai.errors import ERRORS
-from rightseat.models.openai.reasoning import InlineThoughts, ReasoningRecorder, ReasoningRules
+from rightseat.models._vendor.reasoning import InlineThoughts, ReasoningRecorder, ReasoningRules
 from rightseat.tools.text_calls.thinking import ThoughtSplitter
 from rightseat.types.chunks import ModelChunk, ReasoningChunk, RefusalChunk, TextChunk
 from rightseat.types.events import Usage
@@ -47,9 +49,14 @@ class UpstreamChatChoice(Struct, gc=False):
     logprobs: Any = None
 
 
+class UpstreamTokenDetails(Struct, gc=False):
+    cached_tokens: int | None = None
+
+
 class UpstreamChatUsage(Struct, gc=False):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    prompt_tokens_details: UpstreamTokenDetails | None = None
 
 
 class UpstreamChatChunk(Struct, gc=False):
@@ -93,7 +100,6 @@ class ChatStreamParser(StreamParser):
     `reasoning_rules`: which of its thoughts the server wants back later. `thought_splitter` takes all chunks, also
     those that were read without the parser."""
 
-    errors = ERRORS
     event_name = "a chat completion"
 
     def __init__(
@@ -135,25 +141,25 @@ class ChatStreamParser(StreamParser):
 
     def finish(self) -> list[ModelChunk]:
         if not self.finished or self._finish in _ABORT_REASONS:
-            raise ERRORS.incomplete_stream()
+            raise self.errors.incomplete_stream()
         reason = _FINISH_REASONS.get(self._finish or "", "stop")
         if reason in ("stop", "calls"):
             if self._calls.has_nameless_call:
-                raise ERRORS.invalid_response("a call without a name")
+                raise self.errors.invalid_response("a call without a name")
             # OpenAI ends a forced call with "stop", so the calls received decide.
             reason = "calls" if self._calls else "stop"
         return [*self._recorder.make_chunks(bool(self._calls)), *self._end_answer(reason)]
 
     def _handle_rare_chunk(self, chunk: UpstreamChatChunk, payload: bytes) -> list[ModelChunk]:
         if chunk.error:
-            raise ERRORS.from_payload(chunk.error)
+            raise self.errors.from_payload(chunk.error)
         # An old error format: the whole payload is the error object.
         if chunk.choices is None and (error := find_error(payload)).get("object") == "error":
-            raise ERRORS.from_payload(error)
+            raise self.errors.from_payload(error)
         if chunk.usage is not None:
             # Some servers send cumulative usage in every chunk: the last one counts.
-            usage = chunk.usage
-            self._usage = Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0)
+            usage, details = chunk.usage, chunk.usage.prompt_tokens_details or UpstreamTokenDetails()
+            self._usage = Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0, details.cached_tokens or 0)
         return [fragment for choice in chunk.choices or () for fragment in self._parse_choice(choice)]
 
     def _parse_choice(self, choice: UpstreamChatChoice) -> list[ModelChunk]:
