@@ -12,11 +12,11 @@ from rightseat.http.client import IncompleteResponse, check_headers, parse_base_
 from rightseat.models._vendor.chat_parser import ChatStreamParser
 from rightseat.models._vendor.client import VendorModel, VendorRequest
 from rightseat.models._vendor.exchange import Timeouts
+from rightseat.models._vendor.reasoning import split_blob
 from rightseat.models._vendor.thinking_cache import ThinkingCache
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.models.openai.errors import ERRORS, OpenAIErrors
 from rightseat.models.openai.exchange import OpenAIExchange
-from rightseat.models._vendor.reasoning import split_blob
 from rightseat.models.openai.request import build_chat_body, build_responses_body
 from rightseat.models.openai.responses_parser import ResponsesStreamParser
 from rightseat.models.openai.vendors import OpenAIVendor, fetch_token

@@ -10,11 +10,11 @@ from rightseat.config.options import TIMEOUTS, parse_options
 from rightseat.errors import ConfigError
 from rightseat.http.client import parse_host
 from rightseat.models._vendor.options import VendorOptions, read_environment
+from rightseat.models._vendor.reasoning import InlineThoughts, ReasoningRules, ReasoningVendor, find_rules
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.models.openai import vendors
 from rightseat.models.openai.client import OPENAI_URL, OpenAIModel, is_openai
 from rightseat.models.openai.emulated import EmulatedToolsModel, ToolEmulation
-from rightseat.models._vendor.reasoning import InlineThoughts, ReasoningRules, ReasoningVendor, find_rules
 from rightseat.models.openai.vendors import OpenAIVendor, ReasoningSummary, VendorKind
 
 # Options passed to the model unchanged.

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.engine.structured import SCHEMA_INSTRUCTION
-from rightseat.models._vendor.request import format_chat_part, format_file, without_none
 from rightseat.models._vendor.reasoning import ReasoningRules, add_reasoning
+from rightseat.models._vendor.request import format_chat_part, format_file, without_none
 from rightseat.types.messages import (
     FileMessagePart,
     ImageMessagePart,

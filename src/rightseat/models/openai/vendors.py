@@ -14,10 +14,10 @@ from yarl import URL
 from rightseat.config.imports import import_object
 from rightseat.errors import ConfigError
 from rightseat.http.client import parse_base_url
+from rightseat.models._vendor.reasoning import InlineThoughts, ReasoningRules
 from rightseat.models._vendor.thinking import THINKING_FIELDS
 from rightseat.models.catalog import find_listed_capabilities
 from rightseat.models.openai.errors import DEFAULT_CREDENTIAL, ERRORS
-from rightseat.models._vendor.reasoning import InlineThoughts, ReasoningRules
 from rightseat.models.openai.request import Dialect
 from rightseat.types.model import Capabilities
 

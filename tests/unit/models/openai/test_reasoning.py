@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
+from rightseat.models._vendor.reasoning import ReasoningRecorder, ReasoningRules, add_reasoning, find_rules, split_blob
 from rightseat.models._vendor.thinking_cache import ThinkingCache
 from rightseat.models.openai import model as make_model
-from rightseat.models._vendor.reasoning import ReasoningRecorder, ReasoningRules, add_reasoning, find_rules, split_blob
 from rightseat.types.messages import Message, ProviderData, ToolCall, make_client_reasoning, text_message
 from rightseat.types.model import Prompt
 from tests.contract.doors.client_result import TOOL_SCHEMA
