@@ -13,6 +13,8 @@ from tests.fuzz.valid_requests import (
     VALID_CHAT,
     VALID_COMPLETION,
     VALID_EMBEDDING,
+    VALID_LEGACY_CHAT,
+    VALID_OTHER_CHAT,
     VALID_RUN,
     list_paths,
     set_at,
@@ -23,6 +25,8 @@ VALID_REQUESTS: dict[str, tuple[tuple[str, Json], ...]] = {
     "openai": (
         (CHAT_PATH, VALID_CHAT),
         (CHAT_PATH, VALID_CHAT | {"stream": False, "n": 1}),
+        (CHAT_PATH, VALID_OTHER_CHAT),
+        (CHAT_PATH, VALID_LEGACY_CHAT),
         ("/v1/completions", VALID_COMPLETION),
         (EMBEDDINGS_PATH, VALID_EMBEDDING),
         ("/v1/models", {}),

@@ -18,7 +18,17 @@ from rightseat.server.app import App
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Prompt
 from rightseat.wiring.lookup import load_all
-from tests.fuzz.valid_requests import CHAT_PATH, RUN_PATH, SCRIPT, VALID_CHAT, VALID_RUN, list_paths, set_at
+from tests.fuzz.valid_requests import (
+    CHAT_PATH,
+    RUN_PATH,
+    SCRIPT,
+    VALID_CHAT,
+    VALID_LEGACY_CHAT,
+    VALID_OTHER_CHAT,
+    VALID_RUN,
+    list_paths,
+    set_at,
+)
 from tests.kit.rounds import limit_rounds
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.security import asgi_client
@@ -122,6 +132,15 @@ def test_any_json(fuzz_target: FuzzTarget, path: str, value: Any) -> None:
 def test_a_valid_request_that_was_mutated(fuzz_target: FuzzTarget, path: str, data: st.DataObject) -> None:
     value = data.draw(mutate_value(VALID_CHAT if path == CHAT_PATH else VALID_RUN))
     fuzz_target.assert_handled(path, json.dumps(value).encode())
+
+
+@pytest.mark.demand("openai.client_shapes")
+@pytest.mark.parametrize("valid", [VALID_OTHER_CHAT, VALID_LEGACY_CHAT], ids=["other", "legacy"])
+@many_examples
+@given(data=st.data())
+def test_other_shapes_that_were_mutated(fuzz_target: FuzzTarget, valid: dict[str, Any], data: st.DataObject) -> None:
+    assert fuzz_target.post(CHAT_PATH, json.dumps(valid).encode()).status == 200
+    fuzz_target.assert_handled(CHAT_PATH, json.dumps(data.draw(mutate_value(valid))).encode())
 
 
 @over_paths

@@ -37,6 +37,37 @@ VALID_CHAT: dict[str, Any] = {
         {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png,AA"}}]},
     ],
 }  # fmt: skip
+# Shapes of the same by other clients; with functions of 2023 instead of tools.
+VALID_OTHER_CHAT: dict[str, Any] = {
+    "stream": True,
+    "tools": [
+        {"type": "custom", "custom": {"name": "run", "format": {
+            "type": "grammar", "grammar": {"syntax": "regex", "definition": "[a-z]+"}}}},
+        {"type": "function", "function": {"name": "look", "parameters": TOOL_SCHEMA}},
+    ],
+    "tool_choice": {"type": "allowed_tools", "allowed_tools": {
+        "mode": "auto", "tools": [{"type": "custom", "custom": {"name": "run"}}]}},
+    "messages": [
+        {"role": "user", "content": ["add", {"type": "image_url", "image_url": "data:image/png,AA"}]},
+        {"role": "assistant", "reasoning_content": "r", "content": [
+            {"type": "thinking", "thinking": "t"}, {"type": "reasoning", "text": "r"},
+            {"type": "output_text", "text": "o"}],
+         "tool_calls": [{"type": "custom", "custom": {"name": "run", "input": "i"}},
+                        {"id": "c2", "function": {"name": "look", "arguments": {"a": 1}}}]},
+        {"role": "tool", "name": "run", "content": "ran"},
+        {"role": "tool", "content": "seen"},
+        {"role": "user", "content": None},
+    ],
+}  # fmt: skip
+VALID_LEGACY_CHAT: dict[str, Any] = {
+    "functions": [{"name": "look", "parameters": TOOL_SCHEMA}],
+    "function_call": {"name": "look"},
+    "messages": [
+        {"role": "user", "content": "look"},
+        {"role": "assistant", "content": None, "function_call": {"name": "look", "arguments": "{}"}},
+        {"role": "function", "name": "look", "content": "seen"},
+    ],
+}
 VALID_RUN: dict[str, Any] = {
     "threadId": "t",
     "runId": "r",

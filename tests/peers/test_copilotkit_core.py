@@ -9,7 +9,9 @@ from tests.peers.client_runner import ClientReport
 
 MODES = ("single", "rest", "auto")
 CASES = tuple(
-    f"{name} {mode}" for name in ("talk", "thoughts", "question", "threads", "busy", "reload") for mode in MODES
+    f"{name} {mode}"
+    for name in ("talk", "thoughts", "question", "threads", "busy", "reload", "second_held", "second_shown")
+    for mode in MODES
 )
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.parametrize("mode", MODES)]
 SUM_MESSAGES = [["user", "sum"], ["assistant", "Let me see."], ["tool", "5"], ["assistant", "That makes 5."]]
@@ -63,3 +65,10 @@ def test_a_busy_thread_is_said_to_be(get_case: Callable[[str], Json], mode: str)
 def test_a_reload(get_case: Callable[[str], Json], mode: str) -> None:
     found = get_case("reload")
     assert (found["messages"], found["errors"]) == (SUM_MESSAGES, [])
+
+
+@pytest.mark.demand("openai.cut_calls")
+def test_no_cut_call_is_run(get_case: Callable[[str], Json], mode: str) -> None:
+    held = get_case("second_held")
+    assert (held["ran"], held["messages"][-1]) == ([["locate", {"detail": "low"}]], ["assistant", "You are in Oslo."])
+    assert "clock" not in [name for name, _ in get_case("second_shown")["ran"]]

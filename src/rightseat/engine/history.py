@@ -21,7 +21,7 @@ from rightseat.types.messages import (
     ToolCall,
     text_message,
 )
-from rightseat.types.model import Capabilities, Prompt, ToolChoice, ToolSpec, has_audio, has_images
+from rightseat.types.model import Capabilities, Prompt, ToolChoice, ToolSpec, has_audio, has_images, is_audio
 from rightseat.types.stores import parse_resume_token
 from rightseat.types.text import estimate_tokens
 from rightseat.types.tools import UNANSWERED, error_result
@@ -76,18 +76,22 @@ def use_stored_results(
     return with_results
 
 
-def name_unreadable_files(messages: Iterable[Message], *, text_only: bool) -> list[Message]:
+def name_unreadable_files(messages: Iterable[Message], capabilities: Capabilities) -> list[Message]:
     """Replace files that the model cannot read with their names, by which it passes them to tools."""
     return [
-        replace(message, parts=tuple(_name_unreadable_part(part, text_only) for part in message.parts))
+        replace(message, parts=tuple(_name_unreadable_part(part, capabilities) for part in message.parts))
         if any(not isinstance(part, TextMessagePart) for part in message.parts)
         else message
         for message in messages
     ]
 
 
-def _name_unreadable_part(part: MessagePart, text_only: bool) -> MessagePart:
+def _name_unreadable_part(part: MessagePart, capabilities: Capabilities) -> MessagePart:
+    text_only = capabilities.text_only
     match part:
+        # Audio without a name was spoken to the model: no tool can take it.
+        case FileMessagePart() if is_audio(part) and (capabilities.audio or part.name is None):
+            return part
         case FileMessagePart(file_id=None) if text_only or part.read or part.media_type not in MODEL_READABLE_TYPES:
             kind = f" ({part.media_type})" if part.media_type else ""
             return TextMessagePart(f"\n[attached file: {part.name or 'file'}{kind}]")

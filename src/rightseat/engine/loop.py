@@ -430,7 +430,7 @@ class Engine:
         choice = turn.tool_choice if is_first_answer else ToolChoice(allowed=turn.tool_choice.allowed)
         specs = () if choice.mode == "none" else tuple(tool.spec for tool in select_offered_tools(state, choice))
         if self.assistant.toolset is not None:
-            messages = name_unreadable_files(messages, text_only=state.bound_model.model.capabilities.text_only)
+            messages = name_unreadable_files(messages, state.bound_model.model.capabilities)
         prompt = Prompt(
             messages=tuple(pair_calls_with_results(messages)),
             tools=specs,

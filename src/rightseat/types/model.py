@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.events import Usage
-from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message
+from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, MessagePart
 
 
 class ToolSpec(Struct, frozen=True):
@@ -351,9 +351,12 @@ class BoundModel(Struct, frozen=True):
         return cls(adapted, context or adapted.capabilities.context)
 
 
+def is_audio(part: MessagePart) -> bool:
+    return type(part) is FileMessagePart and (part.media_type or "").startswith("audio/")
+
+
 def has_audio(prompt: Prompt) -> bool:
-    parts = (part for message in prompt.messages for part in message.parts if type(part) is FileMessagePart)
-    return any((part.media_type or "").startswith("audio/") for part in parts)
+    return any(is_audio(part) for message in prompt.messages for part in message.parts)
 
 
 def has_images(prompt: Prompt) -> bool:

@@ -124,7 +124,26 @@ async function reload(page) {
   return { messages: other.messages.map(shown) };
 }
 
-const CASES = { talk, thoughts, question, threads, busy, reload };
+// The second of two calls of the page's own tools is cut by the token limit.
+const cut = (text) => async (page) => {
+  const ran = [];
+  for (const name of ["locate", "clock"]) {
+    const handler = async (args) => {
+      ran.push([name, args]);
+      return "Oslo";
+    };
+    page.core.addTool({ name, description: name, handler });
+  }
+  const agent = page.agent();
+  await page.say(agent, text).catch(() => {});
+  return { ran, messages: agent.messages.map(shown) };
+};
+
+const CASES = {
+  ...{ talk, thoughts, question, threads, busy, reload },
+  second_held: cut("second held"),
+  second_shown: cut("second shown"),
+};
 
 console.log(JSON.stringify({ version }));
 for (let line; !(line = await lines.next()).done; ) {

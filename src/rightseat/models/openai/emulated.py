@@ -163,9 +163,9 @@ class BufferedAnswer:
         looks_like_envelope = f'"{THOUGHT}"' in self.text or f'"{CALLS}"' in self.text
         return not (looks_like_envelope or envelope.requires_call or envelope.output_schema is not None)
 
-    def _parse_truncated(self, envelope: JsonCallEnvelope) -> list[ModelChunk]:
+    def _parse_truncated(self, envelope: JsonCallEnvelope, settings: SamplingSettings) -> list[ModelChunk]:
         """Return the chunks of an envelope that the token limit cut; none if its beginning is not of the form."""
-        parser = EnvelopeParser(envelope, SamplingSettings(), enforced=False)
+        parser = EnvelopeParser(envelope, settings, enforced=False)
         try:
             return parser.feed(TextChunk(self.text[self.text.index("{") :]))
         except (ValueError, UpstreamGarbled):
@@ -179,8 +179,11 @@ class BufferedAnswer:
             parser = EnvelopeParser(envelope, settings, enforced=True)
             out = [*usage_chunks, *parser.feed(TextChunk(self._json))]
             return out if parser.done else out + parser.feed(self._finish)
-        if self._finish.reason == "length" and not self._refused and (chunks := self._parse_truncated(envelope)):
-            return [*chunks, *usage_chunks, self._finish]
+        if self._finish.reason == "length" and not self._refused:
+            truncated_chunks = self._parse_truncated(envelope, settings)
+            if truncated_chunks:
+                is_stopped = isinstance(truncated_chunks[-1], FinishChunk)
+                return [*usage_chunks, *truncated_chunks, *(() if is_stopped else (self._finish,))]
         stops = StopSequenceFilter(settings.stop)
         hide_text = self._refused or not self._is_plain_text(envelope)
         chunks = stops.filter([] if hide_text else [TextChunk(self.text)], last=True)

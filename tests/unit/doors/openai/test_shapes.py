@@ -4,8 +4,13 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import convert
+from msgspec.structs import replace
 
 from rightseat import Runtime, tool
+from rightseat.doors.openai.messages import parse_messages
+from rightseat.doors.openai.wire import ChatMessage
+from rightseat.engine.history import name_unreadable_files
 from rightseat.types.messages import Message, make_client_reasoning
 from rightseat.types.model import Capabilities, ToolChoice
 from tests.kit.app_server import FakeModel, reply_calls, reply_text
@@ -144,6 +149,15 @@ async def test_sound_is_refused_by_a_model_that_does_not_hear() -> None:
     sound = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
     refusal = await get_refusal(messages=[{"role": "user", "content": [sound]}])
     assert refusal.startswith("messages | This model does not accept audio.")
+
+
+def test_sound_is_no_attached_file() -> None:
+    sound = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
+    [message] = parse_messages(convert([{"role": "user", "content": [sound]}], list[ChatMessage]))
+    for capabilities in (Capabilities(audio=True), Capabilities(text_only=True)):
+        assert name_unreadable_files([message], capabilities) == [message]
+    file = replace(message, parts=(replace(message.parts[0], name="a.wav"),))
+    assert name_unreadable_files([file], Capabilities())[0].text == "\n[attached file: a.wav (audio/wav)]"
 
 
 async def test_sound_reaches_a_model_that_hears() -> None:
