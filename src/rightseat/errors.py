@@ -208,10 +208,16 @@ class ContextTooLong(CallerError):
     hint = "Begin a new conversation, send less, or choose a model with a longer context."
 
     def __init__(
-        self, message: str, *, param: str | None = None, tokens: int | None = None, window: int | None = None
+        self,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        param: str | None = None,
+        tokens: int | None = None,
+        window: int | None = None,
     ) -> None:
         """`tokens` of the refused prompt and the model's `window`, where its server has named them."""
-        super().__init__(message, param=param)
+        super().__init__(message, retry_after=retry_after, param=param)
         self.tokens = tokens
         self.window = window
 

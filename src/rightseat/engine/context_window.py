@@ -278,7 +278,7 @@ async def add_largest_part(error: ContextTooLong, prompt: Prompt, counter: Count
     sizes = {f"message {number} ({message.role})": count for number, (message, count) in numbered}
     if prompt.tools:
         sizes["the tools"] = estimate_tool_tokens(prompt.tools)
-    if not sizes:
+    if len(sizes) < 2:
         return error
     largest = max(sizes, key=lambda name: sizes[name])
     message = f"{error.message} The largest part is {largest}, about {sizes[largest]} tokens."

@@ -199,7 +199,8 @@ async def test_a_refused_prompt_is_shortened_and_sent_again() -> None:
     ],
 )
 async def test_a_refusal_that_stays(model: RefusingModel, turn: dict[str, Any], tries: int) -> None:
-    events = await run_turn(Runtime(model=model), messages=(*make_turns(1), text_message("user", "now")), **turn)
+    runtime = Runtime(model=model, system="Be brief.")
+    events = await run_turn(runtime, messages=(*make_turns(1), text_message("user", "now")), **turn)
     assert isinstance(events[-1], RunFailed)
     assert events[-1].code == "context_too_long"
     assert len(model.prompts) == tries

@@ -51,7 +51,7 @@ def test_options_are_said_over_the_table() -> None:
     found = override_capabilities(
         lookup_capabilities("openai", "gpt-4"), {"images": True, "tools": None, "spec": "x", "context": 5}
     )
-    assert found == Capabilities(images=True, schema=False, context=5)
+    assert found == Capabilities(images=True, schema=False, context=5, max_output=8192)
 
 
 class ModelWithCapabilities(FakeModel):
