@@ -8,6 +8,7 @@ from rightseat.models.llamacpp.formats import ToolCallFormat
 from rightseat.models.llamacpp.formats.answer_grammar import ThinkingTags
 from rightseat.models.llamacpp.formats.command_r7b import CommandR7BFormat
 from rightseat.models.llamacpp.formats.deepseek import DeepSeekFormat, DeepSeekV31Format
+from rightseat.models.llamacpp.formats.firefunction import FireFunctionFormat
 from rightseat.models.llamacpp.formats.functionary import (
     FunctionaryV2Format,
     FunctionaryV3Format,
@@ -79,6 +80,11 @@ def write_llama(case: FormatCase) -> str:
     return case.text + "; ".join(f'{{"name": "{n}", "parameters": {a}}}' for n, a in case.calls)
 
 
+def write_firefunction(case: FormatCase) -> str:
+    calls = ", ".join(f'{{"name": "{n}", "arguments": {a}}}' for n, a in case.calls)
+    return case.text + (f" functools[{calls}]" if calls else "")
+
+
 def write_functions(case: FormatCase) -> str:
     return case.text + "".join(f"<function={n}>{a}</function>" for n, a in case.calls)
 
@@ -116,6 +122,7 @@ MEMBERS: dict[str, FormatMember] = {
         FormatMember(DeepSeekV31Format(), write_deepseek_v31),
         FormatMember(Llama31Format(), write_llama, mixes_text_and_calls=False),
         FormatMember(LlamaFunctionsFormat(), write_functions),
+        FormatMember(FireFunctionFormat(), write_firefunction),
         FormatMember(FunctionaryV2Format(), write_functionary_v2, allows_plain_text=False),
         FormatMember(FunctionaryV3Format(), write_functionary_v3, allows_plain_text=False),
         FormatMember(FunctionaryV31Format(), write_functions),

@@ -33,8 +33,9 @@ _PR_SET_PDEATHSIG = 1
 class LaunchOptions(Struct, frozen=True):
     """What to run. `context` is per slot; `threads` None: as the machine has cores; `batch` is the user's choice,
     `cpu_batch` the one without a GPU where the user made none; `pooling` is for embedding models whose file names
-    no pooling, "rank" for rerankers; `lora_on_request`: the adapter applies only to requests that enable it; `binary`
-    is a llama-server to spawn instead of xllamacpp; `mmproj` is the image encoder."""
+    no pooling, "rank" for rerankers; `lora_on_request`: the adapter applies only to requests that enable it;
+    `chat_template` is a file whose template replaces the model's own; `binary` is a llama-server to spawn instead of
+    xllamacpp; `mmproj` is the image encoder."""
 
     model: Path
     context: int = 4096
@@ -49,6 +50,7 @@ class LaunchOptions(Struct, frozen=True):
     lora: Path | None = None
     lora_on_request: bool = False
     slot_save_path: Path | None = None
+    chat_template: Path | None = None
     binary: Path | None = None
     mmproj: Path | None = None
 
@@ -123,6 +125,9 @@ def start_server(launch: LaunchOptions, key: str) -> tuple[str, object]:
     params.warmup = False
     params.ui = False
     params.cors_origins = ""
+    params.use_jinja = True
+    if launch.chat_template is not None:
+        params.chat_template = launch.chat_template.read_text("utf-8")
     if launch.slot_save_path is not None:
         params.slot_save_path = os.path.join(launch.slot_save_path, "")
     if launch.lora is not None:
@@ -156,6 +161,7 @@ def spawn_binary(launch: LaunchOptions, key: str) -> tuple[str, subprocess.Popen
     command += ["--lora", str(launch.lora)] if launch.lora else []
     command += ["--mmproj", str(launch.mmproj)] if launch.mmproj else []
     command += ["--slot-save-path", str(launch.slot_save_path)] if launch.slot_save_path else []
+    command += ["--jinja", "--chat-template-file", str(launch.chat_template)] if launch.chat_template else []
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[key_file], preexec_fn=die_with_parent)
     os.close(key_file)
     return f"http://{HOST}:{port}", process

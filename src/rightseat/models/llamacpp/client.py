@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
@@ -19,6 +19,7 @@ from rightseat.errors import (
     ContextTooLong,
     RightseatError,
     UpstreamBusy,
+    UpstreamGarbled,
     UpstreamOverloaded,
     UpstreamRejected,
     UpstreamTimeout,
@@ -34,6 +35,7 @@ from rightseat.http.client import (
 from rightseat.http.idle import IdleTimer
 from rightseat.http.sse import SseParser
 from rightseat.http.upstream import STATUSES, StatusTable, UpstreamErrors, read_error_body, read_head, send_request
+from rightseat.models._vendor.errors import VendorErrors
 from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.types.events import Usage
@@ -85,6 +87,17 @@ class CompletionChunk(Struct, frozen=True):
         return Usage(self.tokens_evaluated, self.tokens_predicted, self.cached_tokens)
 
 
+class ChatEvent(Struct, frozen=True):
+    """An event of the chat route as it came; `stop` is set in the last one."""
+
+    payload: bytes
+    stop: bool = False
+    prompt_progress: Any = None
+
+
+ChunkT = TypeVar("ChunkT", CompletionChunk, ChatEvent)
+
+
 class TokenPiece(Struct, frozen=True):
     """A token id with its text; `piece` is a list of bytes if the token is not valid UTF-8."""
 
@@ -98,6 +111,10 @@ class TokenizeResponse(Struct, Generic[T], frozen=True):
 
 class DetokenizeResponse(Struct, frozen=True):
     content: str
+
+
+class ApplyTemplateResponse(Struct, frozen=True):
+    prompt: str
 
 
 class RerankResult(Struct, frozen=True):
@@ -121,7 +138,7 @@ _NOT_OFFERED = (
 _NOT_TAKEN = (CallerError, "does not take this request: check its settings; the debug log has the reason.")
 
 
-class LlamaServerErrors(UpstreamErrors):
+class LlamaServerErrors(VendorErrors):
     server = "The llama-server"
     address = "its address"
     key = "its api_key"
@@ -149,6 +166,12 @@ class LlamaServerErrors(UpstreamErrors):
             # The request may have arrived, so it must not be retried.
             return self.incomplete_stream()
         return super().from_exception(error, timeout, connect_timeout)
+
+    def from_payload(self, error: Any) -> RightseatError:
+        return error_from_object(500, error)
+
+    # The sentence of other servers, which names this one.
+    incomplete_stream = UpstreamErrors.incomplete_stream
 
     def first_token_timeout(self, seconds: float) -> RightseatError:
         return UpstreamTimeout(
@@ -199,7 +222,13 @@ def error_from_object(status: int, error: Any) -> RightseatError:
         return CallerError(
             "The model's server does not take this grammar: check it, or simplify the schema.", param="grammar"
         )
+    if "does not match the expected" in message or "failed to parse" in message:
+        return make_format_error("the engine cannot read it")
     return ERRORS.from_status(status, retry_after=1 if status == 503 else None)
+
+
+def make_format_error(why: object) -> RightseatError:
+    return UpstreamGarbled(f"The local model broke its tool format ({why}): try again.")
 
 
 def _make_context_error(error: dict[str, Any]) -> RightseatError:
@@ -228,6 +257,7 @@ class LlamaServer(Protocol):
     async def close(self) -> None: ...
     async def client(self) -> LlamaServerClient: ...
     def stream_completion(self, request: dict[str, Any], /) -> AsyncIterator[CompletionChunk]: ...
+    def stream_chat(self, request: dict[str, Any], /) -> AsyncIterator[ChatEvent]: ...
 
 
 _MAX_BODY = 64 << 20
@@ -262,15 +292,25 @@ class LlamaServerClient:
         self._closed = True
         self._http.close()
 
-    async def stream_completion(self, request: dict[str, Any]) -> AsyncIterator[CompletionChunk]:
-        """Yield the chunks of one completion; the last one has `stop`. Closing the stream closes the
-        connection, and the server then stops generating."""
+    def stream_completion(self, request: dict[str, Any]) -> AsyncIterator[CompletionChunk]:
+        """Stream one completion of a prompt."""
         self._check_grammar(request.get("grammar"))
+        return self._stream("completion", request, _decode_chunk)
+
+    def stream_chat(self, request: dict[str, Any]) -> AsyncIterator[ChatEvent]:
+        """Stream one answer of the engine's own chat route, which renders, constrains and parses itself."""
+        return self._stream("v1/chat/completions", request, _decode_chat_event)
+
+    async def _stream(
+        self, path: str, request: dict[str, Any], decode: Callable[[bytes], ChunkT]
+    ) -> AsyncIterator[ChunkT]:
+        """Yield the chunks of one answer; the last one has `stop`. Closing the stream closes the
+        connection, and the server then stops generating."""
         # A server notices a disconnect only once its response has begun; progress events begin it early.
         body = {**request, "stream": True, "return_progress": True}
         reader = SseParser()
         ended = False
-        async with self._exchange("POST", "completion", body, self._timeouts.first_token) as (response, timer):
+        async with self._exchange("POST", path, body, self._timeouts.first_token) as (response, timer):
             while not ended:
                 if not response.ready:
                     # Progress events put the first token off.
@@ -279,7 +319,7 @@ class LlamaServerClient:
                 ended, complete = response.ended, response.complete
                 payloads = reader.feed(response.take_body())
                 for payload in [*payloads, *reader.close()] if complete else payloads:
-                    chunk = _decode_chunk(payload)
+                    chunk = decode(payload)
                     if chunk.prompt_progress is None:
                         timer.begun = True
                         yield chunk
@@ -311,6 +351,10 @@ class LlamaServerClient:
 
     async def get_props(self) -> dict[str, Any]:
         return await self._request_json("props", None, dict[str, Any])
+
+    async def apply_template(self, body: dict[str, Any]) -> str:
+        """Return the prompt that the engine renders from a chat request."""
+        return (await self._request_json("apply-template", body, ApplyTemplateResponse)).prompt
 
     async def list_slots(self) -> list[dict[str, Any]]:
         return await self._request_json("slots", None, list[dict[str, Any]])
@@ -399,6 +443,12 @@ def _decode_chunk(payload: bytes) -> CompletionChunk:
     if chunk.error is not None:
         raise error_from_object(500, chunk.error)
     return chunk
+
+
+def _decode_chat_event(payload: bytes) -> ChatEvent:
+    # A quote inside of a JSON string is escaped, so this is a key.
+    progress = b'"prompt_progress":' in payload
+    return ChatEvent(payload, payload == b"[DONE]", progress or None)
 
 
 async def _read_error(response: Response) -> RightseatError:

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from msgspec import to_builtins
 
-from rightseat.errors import CallerError, UpstreamGarbled
-from rightseat.models.llamacpp.client import CompletionChunk, Timings
+from rightseat.errors import CallerError
+from rightseat.models.llamacpp.client import CompletionChunk, Timings, make_format_error
 from rightseat.models.llamacpp.formats.format import PromptPlan
 from rightseat.models.llamacpp.grammar.rules import GrammarRules
 from rightseat.tools.text_calls.reader import StopSequenceFilter, TextFormatError
@@ -27,6 +27,9 @@ DEFAULT_RAW_TOKENS = 16
 # The engine parses grammars recursively; unbounded nesting would crash its process.
 MAX_GRAMMAR_CHARS = 256 << 10
 MAX_GRAMMAR_DEPTH = 200
+
+# Enables the loaded LoRA adapter.
+ADAPTER = [{"id": 0, "scale": 1.0}]
 
 # Settings forwarded unchanged.
 _FORWARDED_SETTINGS = ("frequency_penalty", "presence_penalty", "top_k", "min_p", "repeat_penalty")
@@ -83,7 +86,7 @@ def build_request_body(
         "stop": [*plan.stop_words, *(() if plan.filters_stop_words else settings.stop)],
         "preserved_tokens": list(plan.preserved_tokens),
         "grammar": plan.grammar,
-        "lora": [{"id": 0, "scale": 1.0}] if plan.uses_adapter and has_adapter else None,
+        "lora": ADAPTER if plan.uses_adapter and has_adapter else None,
     }
     return request | {name: value for name, value in optional.items() if value} | plan.engine_fields
 
@@ -129,7 +132,8 @@ def read_raw_chunk(chunk: CompletionChunk, raw: RawPrompt) -> Iterator[ModelChun
         yield from _read_reported_chunk(chunk)
         return
     # The end-of-text token has no text.
-    tokens = None if raw.logprobs is None else [t for t in format_logprobs(chunk, raw.logprobs) if t["token"]]
+    probabilities = [token for token in chunk.completion_probabilities if token.get("token")]
+    tokens = None if raw.logprobs is None else format_logprobs(probabilities, raw.logprobs)
     if chunk.content or tokens:
         yield TextChunk(chunk.content, tokens and {"content": tokens})
     if chunk.stop:
@@ -172,11 +176,11 @@ def make_report(chunk: CompletionChunk) -> dict[str, Any]:
 IMPOSSIBLE_LOGPROB = -9999.0
 
 
-def format_logprobs(chunk: CompletionChunk, top: int) -> list[dict[str, Any]]:
+def format_logprobs(probabilities: list[dict[str, Any]], top: int) -> list[dict[str, Any]]:
     """Return logprobs in the form of OpenAI chat completions; doors convert them as needed."""
     return [
         _format_logprob(token) | {"top_logprobs": list(map(_format_logprob, (token.get("top_logprobs") or [])[:top]))}
-        for token in chunk.completion_probabilities
+        for token in probabilities
     ]
 
 
@@ -203,7 +207,7 @@ class CompletionReader:
     def read_chunk(self, chunk: CompletionChunk) -> list[ModelChunk]:
         out = self._stops.filter(self._parse_chunk(chunk), last=chunk.stop)
         if self._top_logprobs is not None:
-            self._pending_logprobs += format_logprobs(chunk, self._top_logprobs)
+            self._pending_logprobs += format_logprobs(chunk.completion_probabilities, self._top_logprobs)
             out = list(map(self._attach_logprobs, out))
         self.finished = chunk.stop or self._stops.stopped
         if self.finished:
@@ -217,7 +221,7 @@ class CompletionReader:
                 return model_chunks
             return model_chunks + self._reader.close(length_limited=chunk.stop_type == "limit")
         except TextFormatError as error:
-            raise UpstreamGarbled(f"The local model broke its tool format ({error}): try again.") from error
+            raise make_format_error(error) from error
 
     def _attach_logprobs(self, model_chunk: ModelChunk) -> ModelChunk:
         """Attach the pending logprobs to a text chunk; logprobs of thoughts and calls are dropped."""

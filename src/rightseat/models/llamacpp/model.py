@@ -10,13 +10,14 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from rightseat.errors import CallerError, NotConfigured, UpstreamError
+from rightseat.errors import CallerError, ConfigError, ContextTooLong, NotConfigured, UpstreamError, UpstreamGarbled
 from rightseat.models.llamacpp import (
+    chat_route,
     completion,
     control_tokens,
     engine_info,
@@ -33,6 +34,7 @@ from rightseat.models.llamacpp.control_tokens import ControlTokenDiscovery, Cont
 from rightseat.models.llamacpp.embedder import Embedder
 from rightseat.models.llamacpp.formats.answer_grammar import ThinkingTags
 from rightseat.models.llamacpp.formats.format import FormatContext, PromptPlan, ToolCallFormat
+from rightseat.models.llamacpp.formats.native import WORD_JOINER, NativeFormat
 from rightseat.models.llamacpp.gguf import read_header
 from rightseat.models.llamacpp.infill import InfillTokens, infill_tokens_from_header
 from rightseat.models.llamacpp.media import PromptMedia
@@ -47,6 +49,7 @@ from rightseat.models.llamacpp.template import (
     sources_from_header,
     sources_from_props,
 )
+from rightseat.models.llamacpp.template_probe import TemplateCapabilities
 from rightseat.models.llamacpp.thinking import (
     ENABLED_VARIABLES,
     build_budget,
@@ -202,22 +205,42 @@ class LlamaCppModel(Model):
         plan, text = await self._plan_prompt(prompt, images)
         if uses_adapter:
             plan = replace(plan, uses_adapter=True)
-        body = completion.build_request_body(
-            plan,
-            text,
-            prompt.settings,
-            default_max_tokens=self._options.max_tokens,
-            temperature=self._options.temperature,
-            has_adapter=self.has_adapter,
-        )
-        reader = completion.CompletionReader(plan, prompt.settings)
-        stream = slot_scheduler.stream_in_slot(self._server, body, slot_scheduler.get_conversation(prompt))
-        async with closing(stream) as chunks:
+        begun = False
+        try:
+            async with closing(self._stream_plan(prompt, plan, text)) as chunks:
+                async for chunk in chunks:
+                    begun = True
+                    yield chunk
+            return
+        except (CallerError, UpstreamGarbled) as error:
+            # A template may refuse these tools, and a model may not write what its template makes the engine expect.
+            if plan.chat_request is None or begun or isinstance(error, ContextTooLong):
+                raise
+            log.info("model %s: asked again in the generic format: %s", self.name, error)
+        plan, text = await self._plan_prompt(prompt, format=formats.GENERIC())
+        async with closing(self._stream_plan(prompt, plan, text)) as chunks:
             async for chunk in chunks:
-                for model_chunk in reader.read_chunk(chunk):
-                    yield model_chunk
-                if reader.finished:
-                    return
+                yield chunk
+
+    async def _stream_plan(self, prompt: Prompt, plan: PromptPlan, text: RequestPrompt) -> AsyncIterator[ModelChunk]:
+        """Stream the answer to a planned prompt, by the chat route where the plan is a request of it."""
+        options, settings, conversation = self._options, prompt.settings, slot_scheduler.get_conversation(prompt)
+        defaults: dict[str, Any] = {
+            "default_max_tokens": options.max_tokens,
+            "temperature": options.temperature,
+            "has_adapter": self.has_adapter,
+        }
+        if plan.chat_request is not None and not isinstance(text, dict):
+            body = chat_route.build_chat_body(plan, settings, **defaults)
+            events = slot_scheduler.stream_chat_in_slot(self._server, body, text, conversation)
+            answer = read_answer(events, chat_route.ChatRouteReader(plan, prompt))
+        else:
+            body = completion.build_request_body(plan, text, settings, **defaults)
+            pieces = slot_scheduler.stream_in_slot(self._server, body, conversation)
+            answer = read_answer(pieces, completion.CompletionReader(plan, settings))
+        async with closing(answer) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
     async def _stream_raw(self, prompt: Prompt, raw: RawPrompt) -> AsyncIterator[ModelChunk]:
         await self.start()
@@ -340,18 +363,25 @@ class LlamaCppModel(Model):
         settings = replace(prompt.settings, parallel_calls=prompt.settings.parallel_calls or False)
         return replace(prompt, tool_choice=choice, settings=settings)
 
-    async def _plan_prompt(self, prompt: Prompt, images: PromptMedia | None = None) -> tuple[PromptPlan, RequestPrompt]:
-        plan, rendered = await self._render_prompt(prompt)
+    async def _plan_prompt(
+        self, prompt: Prompt, images: PromptMedia | None = None, format: ToolCallFormat | None = None
+    ) -> tuple[PromptPlan, RequestPrompt]:
+        plan, rendered = await self._render_prompt(prompt, format)
+        if plan.chat_request is not None and images is not None:
+            # Images go with our own prompt.
+            plan, rendered = await self._render_prompt(prompt, formats.GENERIC())
         prompt_log.record_prompt(self.name, rendered, plan.grammar)
         if images is not None:
             return plan, images.to_request(rendered)
         return plan, await control_tokens.tokenize_prompt(rendered, await self._server.client())
 
-    async def _render_prompt(self, prompt: Prompt) -> tuple[PromptPlan, str]:
+    async def _render_prompt(self, prompt: Prompt, format: ToolCallFormat | None = None) -> tuple[PromptPlan, str]:
+        """Return the plan of a prompt and its text; `format` replaces the model's own."""
         description = self._description
         assert description is not None
         source = description.sources.select(bool(prompt.tools))
         chat_format = await self._load_chat_format(source)
+        chat_format = replace(chat_format, format=format or chat_format.format)
         client = await self._server.client()
         context = FormatContext(
             prompt=prompt,
@@ -364,6 +394,8 @@ class LlamaCppModel(Model):
         try:
             plan, rendered = _render_plan(chat_format, context, self._options)
         except CallerError:
+            if isinstance(chat_format.format, NativeFormat):
+                return await self._render_prompt(prompt, formats.GENERIC())
             if source == description.sources.default:
                 raise
             # The tool_use template may reject these tools: describe them in the default template instead.
@@ -377,6 +409,8 @@ class LlamaCppModel(Model):
         if self._adds_bos:
             # The template's BOS token would be a second one, and two of them confuse a model.
             rendered = rendered.removeprefix(description.sources.bos)
+        if plan.chat_request is not None:
+            rendered = rendered.replace(control_tokens.MARK, WORD_JOINER)
         return plan, rendered
 
     async def _find_prompt_prefix(self, system: str) -> PromptText:
@@ -405,12 +439,50 @@ class LlamaCppModel(Model):
             assert self._description is not None
             sources = self._description.sources
             template = await load_template(source, bos=sources.bos, eos=sources.eos)
-            name = self._options.tool_format
-            format = formats.get_format(name) if name else formats.detect_format(source, template.capabilities)
+            format = await self._choose_format(source, template.capabilities)
             thinking = ThinkingTags.from_template(source, template.capabilities.ending)
             chat_format = self._chat_formats[source] = ChatFormat(template, format, thinking)
             log.info("model %s: tool format %s", self.name, format.name)
         return chat_format
+
+
+    async def _choose_format(self, source: str, capabilities: TemplateCapabilities) -> ToolCallFormat:
+        """Return the configured format, else the one of the template, else the engine's own, else GENERIC."""
+        name = self._options.tool_format
+        format = formats.get_format(name) if name else formats.detect_format(source, capabilities)
+        may_be_native = isinstance(format, formats.GENERIC) and (capabilities.tools or capabilities.tool_calls)
+        if not isinstance(format, NativeFormat) and (name or not may_be_native):
+            return format
+        native = await chat_route.probe_engine(await self._server.client(), source, capabilities)
+        if native is None and name:
+            raise ConfigError(
+                "tool_format: the engine does not handle the tools of this chat template. Leave tool_format out, or "
+                'set it to "generic".',
+                param="tool_format",
+            )
+        return native or format
+
+
+Chunk = TypeVar("Chunk")
+Chunk_contra = TypeVar("Chunk_contra", contravariant=True)
+
+
+class AnswerReader(Protocol[Chunk_contra]):
+    """Reader of one answer's chunks. `finished`: no more of them are needed."""
+
+    finished: bool
+
+    def read_chunk(self, chunk: Chunk_contra, /) -> list[ModelChunk]: ...
+
+
+async def read_answer(stream: AsyncIterator[Chunk], reader: AnswerReader[Chunk]) -> AsyncIterator[ModelChunk]:
+    """Yield what the reader makes of the stream; ends the stream once the reader is finished."""
+    async with closing(stream) as chunks:
+        async for chunk in chunks:
+            for model_chunk in reader.read_chunk(chunk):
+                yield model_chunk
+            if reader.finished:
+                return
 
 
 def _render_plan(chat_format: ChatFormat, context: FormatContext, options: PromptOptions) -> tuple[PromptPlan, str]:
@@ -434,6 +506,8 @@ def _render_plan(chat_format: ChatFormat, context: FormatContext, options: Promp
         thinking = ThinkingTags.from_template(template.source, rendered)
     if thinking != context.thinking:
         plan = chat_format.format.make_plan(replace(context, thinking=thinking))
+    if plan.chat_request is not None and variables:
+        plan = replace(plan, chat_request={**plan.chat_request, "chat_template_kwargs": variables})
     return replace(plan, engine_fields=build_budget(settings, thinking, template.source)), rendered
 
 

@@ -25,7 +25,7 @@ from rightseat.models.llamacpp.model import LlamaCppModel, PromptOptions, descri
 from rightseat.models.llamacpp.process import SupervisionPolicy
 from rightseat.models.llamacpp.rerank import Reranker
 from rightseat.models.llamacpp.supervision import AttachedServer, SharedServer
-from rightseat.models.llamacpp.template import parse_template_choice
+from rightseat.models.llamacpp.template import find_template_file, parse_template_choice
 from rightseat.types.model import Model
 
 Count = Annotated[int, Meta(ge=1)]
@@ -134,6 +134,7 @@ def make_unchecked_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel
         slot_save_path=None if mmproj else _prompt_cache_folder(settings),
         lora=_EMBEDDED_ADAPTER if uses_adapter else _check_file(settings.lora, "lora:") if settings.lora else None,
         lora_on_request=uses_adapter,
+        chat_template=find_template_file(settings.chat_template),
         binary=_check_file(settings.llama_server, "llama_server:") if settings.llama_server else None,
         mmproj=mmproj,
     )

@@ -17,7 +17,7 @@ import logging
 import secrets
 from collections import deque
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from rightseat.errors import ConfigError, ContextTooLong, RightseatError
 from rightseat.models.llamacpp.child import LaunchOptions
-from rightseat.models.llamacpp.client import CompletionChunk, LlamaServer, LlamaServerClient
+from rightseat.models.llamacpp.client import ChatEvent, CompletionChunk, LlamaServer, LlamaServerClient
 from rightseat.models.llamacpp.prefix_cache import CachedPrefix, PromptText, remove_file, save_prefix
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
@@ -229,20 +229,39 @@ async def stream_in_slot(
     server: LlamaServer, request: dict[str, Any], conversation: ConversationRef = NO_CONVERSATION
 ) -> AsyncIterator[CompletionChunk]:
     """Stream a completion in the slot that has most of the prompt; attached servers choose themselves."""
-    async with AsyncExitStack() as stack:
-        if server.launch is not None:
-            client = await server.client()
-            scheduler = get_scheduler(server.launch, client)
-            slot = await stack.enter_async_context(scheduler.acquire_slot(_slot_prompt(request), conversation, client))
-            request = {**request, "id_slot": slot.number}
-        chunks = await stack.enter_async_context(closing(server.stream_completion(request)))
+    async with (
+        _assign_slot(server, request, _prompt_key(request["prompt"]), conversation) as body,
+        closing(server.stream_completion(body)) as chunks,
+    ):
         async for chunk in chunks:
             yield chunk
 
 
-def _slot_prompt(request: dict[str, Any]) -> PromptText:
+async def stream_chat_in_slot(
+    server: LlamaServer, request: dict[str, Any], prompt: PromptText, conversation: ConversationRef = NO_CONVERSATION
+) -> AsyncIterator[ChatEvent]:
+    """Stream an answer of the engine's chat route in a slot. `prompt`: what the template renders of the request."""
+    async with _assign_slot(server, request, prompt, conversation) as body, closing(server.stream_chat(body)) as events:
+        async for event in events:
+            yield event
+
+
+@asynccontextmanager
+async def _assign_slot(
+    server: LlamaServer, request: dict[str, Any], prompt: PromptText, conversation: ConversationRef
+) -> AsyncIterator[dict[str, Any]]:
+    """Acquire a slot of our own server; yields the request with its number."""
+    if server.launch is None:
+        yield request
+        return
+    client = await server.client()
+    scheduler = get_scheduler(server.launch, client)
+    async with scheduler.acquire_slot(_slot_key(request, prompt), conversation, client) as slot:
+        yield {**request, "id_slot": slot.number}
+
+
+def _slot_key(request: dict[str, Any], prompt: PromptText) -> PromptText:
     """Return the prompt as the slot's key: with the adapter the KV cache differs, so the key does too."""
-    prompt: PromptText = _prompt_key(request["prompt"])
     if not request.get("lora"):
         return prompt
     return f"\0{prompt}" if isinstance(prompt, str) else [-1, *prompt]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +14,7 @@ from rightseat.config.secret import Secret
 from rightseat.errors import Incomplete, UpstreamError, UpstreamRefused
 from rightseat.http.retry import compute_backoff
 from rightseat.models.llamacpp.child import LaunchOptions
-from rightseat.models.llamacpp.client import CompletionChunk, LlamaServerClient
+from rightseat.models.llamacpp.client import ChatEvent, ChunkT, CompletionChunk, LlamaServerClient
 from rightseat.models.llamacpp.process import LocalModelNotStarted, ServerProcess, SupervisionPolicy
 from rightseat.types.streams import closing
 
@@ -68,12 +68,18 @@ class ManagedServer:
         """Return the client of the running child; waits during a restart."""
         return (await self._wait_for_child()).client
 
-    async def stream_completion(self, request: dict[str, Any]) -> AsyncIterator[CompletionChunk]:
-        """Stream a completion; raises LocalModelDied within a second if the process dies."""
+    def stream_completion(self, request: dict[str, Any]) -> AsyncIterator[CompletionChunk]:
+        return self._stream(lambda client: client.stream_completion(request))
+
+    def stream_chat(self, request: dict[str, Any]) -> AsyncIterator[ChatEvent]:
+        return self._stream(lambda client: client.stream_chat(request))
+
+    async def _stream(self, send: Callable[[LlamaServerClient], AsyncIterator[ChunkT]]) -> AsyncIterator[ChunkT]:
+        """Stream an answer; raises LocalModelDied within a second if the process dies."""
         while True:
             child = await self._wait_for_child()
             try:
-                async with closing(child.client.stream_completion(request)) as pieces:
+                async with closing(send(child.client)) as pieces:
                     async for piece in pieces:
                         yield piece
                 return
@@ -166,6 +172,9 @@ class AttachedServer:
     def stream_completion(self, request: dict[str, Any]) -> AsyncIterator[CompletionChunk]:
         return self._client.stream_completion(request)
 
+    def stream_chat(self, request: dict[str, Any]) -> AsyncIterator[ChatEvent]:
+        return self._client.stream_chat(request)
+
     async def _poll_health(self) -> None:
         while True:
             await asyncio.sleep(self._policy.poll_interval)
@@ -234,6 +243,9 @@ class SharedServer:
 
     def stream_completion(self, request: dict[str, Any]) -> AsyncIterator[CompletionChunk]:
         return self._get_server().stream_completion(request)
+
+    def stream_chat(self, request: dict[str, Any]) -> AsyncIterator[ChatEvent]:
+        return self._get_server().stream_chat(request)
 
     def _get_server(self) -> ManagedServer:
         if self._entry is None:

@@ -217,6 +217,14 @@ def parse_template_choice(value: str | None) -> TemplateChoice:
     return TemplateChoice(text=text)
 
 
+def find_template_file(value: str | None) -> Path | None:
+    """Return the file that the `chat_template` option names, if it names one."""
+    if not value or value == CHATML:
+        return None
+    path = Path(value).expanduser()
+    return path.absolute() if path.is_file() else None
+
+
 class ChatTemplate:
     """A template that has passed its probe. Make one with `load_template`."""
 
@@ -243,9 +251,9 @@ class ChatTemplate:
         `tools` are in OpenAI's form; `variables` are further ones of the template.
         """
         template_messages = control_tokens.mark(to_template_messages(messages, self.capabilities))
-        values = build_variables(template_messages, self._bos, self._eos, self._clock())
+        shown = control_tokens.mark(list(tools)) or ([] if self.capabilities.empty_tools else None)
+        values = build_variables(template_messages, self._bos, self._eos, self._clock(), tools=shown)
         values |= control_tokens.mark(dict(variables))
-        values["tools"] = control_tokens.mark(list(tools)) or None
         values["add_generation_prompt"] = add_generation_prompt
         try:
             return self._sandbox.render_template(self._template, values, _RENDER_SECONDS)

@@ -6,6 +6,7 @@ It renders small conversations and searches the output for their words.
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import re
 import signal
@@ -28,7 +29,7 @@ _ID = "q7Kd02mZx"
 _USER, _MORE, _SYSTEM, _REPLY, _RESULT = "Zorbel", "Quimby", "Vexant", "Plimth", "Drovix"
 _TOOL, _CITY = "fetch_grumble", "Snorkville"
 
-_TOOLS = [
+PROBE_TOOLS = [
     {
         "type": "function",
         "function": {
@@ -53,8 +54,9 @@ class TemplateCapabilities(Struct, frozen=True):
     """Features of a chat template. `object_arguments`: call arguments are an object, not JSON text.
     `content_parts`: message content must be a list of parts. `ending`: the generation prompt.
     `empty_content`: a message with only calls has "" as its content, else None as in OpenAI's API.
-    `called`: the rendering of PROBE_CALL. `builtin_tools`: the template lists Llama 3.1's tools from the
-    variable `builtin_tools`."""
+    `empty_tools`: a prompt without tools has an empty list of them. `called`: the rendering of PROBE_CALL.
+    `call_opening`: what of it precedes the tool's name and is not part of every answer. `builtin_tools`: the
+    template lists Llama 3.1's tools from the variable `builtin_tools`."""
 
     system: bool = False
     tools: bool = False
@@ -66,7 +68,9 @@ class TemplateCapabilities(Struct, frozen=True):
     ending: str = ""
     empty_content: bool = True
     text_and_calls: bool = True
+    empty_tools: bool = False
     called: str = ""
+    call_opening: str = ""
     builtin_tools: bool = False
 
     def renders_calls(self, text: str) -> bool:
@@ -95,15 +99,16 @@ class TemplateProbe:
 
     def __init__(self, render: RenderTemplate) -> None:
         self._render = render
+        self.tools: TemplateMessages | None
         for self.uses_content_parts in (False, True):
-            # A template for tool use may fail without tools.
-            for self.tools in (None, _TOOLS):
+            # A template for tool use may fail without tools, or without a list of them.
+            for self.tools in (None, [], PROBE_TOOLS):
                 if self.renders_words([_make_message("user", _USER)], _USER):
                     return
         raise UnusableTemplate
 
     def renders_words(self, messages: TemplateMessages, *words: str, tools: TemplateMessages | None = None) -> bool:
-        text = self.try_render(messages, tools=tools or self.tools)
+        text = self.try_render(messages, tools=self.tools if tools is None else tools)
         return text is not None and all(word in text for word in words)
 
     def try_render(self, messages: TemplateMessages, **variables: Any) -> str | None:
@@ -118,7 +123,7 @@ class TemplateProbe:
     def probe_calls(self, user: dict[str, Any]) -> CallRendering | None:
         """Find the form in which the template renders calls; None if it renders none."""
         for as_object in (True, False):
-            for tools in (self.tools, _TOOLS):
+            for tools in (self.tools, PROBE_TOOLS):
                 texts = [self.render_call(user, as_object, tools, content) for content in ("", None)]
                 if texts[0] or texts[1]:
                     # Prefer None as content only where it shortens the output, such as by an empty message.
@@ -140,6 +145,21 @@ class TemplateProbe:
         # A Python repr of the object, or JSON encoded twice, is a rendering error.
         return None if _MISRENDERED_ARGUMENTS.search(text) or "None" in rendered else rendered
 
+    def find_call_opening(self, user: dict[str, Any], call: dict[str, Any]) -> str:
+        """Return the text between the start of any answer and the name, or the id, of a tool that is called."""
+        texts = [
+            self.try_render([user, turn], tools=PROBE_TOOLS, add_generation_prompt=False) or ""
+            for turn in (call, _make_message("assistant", _REPLY))
+        ]
+        opening = _text_after_common_prefix(*texts)
+        start = len(texts[0]) - len(opening)
+        # A marker may begin like one of the other answer.
+        while start and texts[0][start - 1] in "<[|":
+            start -= 1
+        opening = texts[0][start:]
+        places = [place for word in (_TOOL, _ID) if (place := opening.find(word)) >= 0]
+        return opening[: min(places)] if places else ""
+
     def probe_generation_prompt(self, user: dict[str, Any]) -> str:
         without = self.try_render([user], tools=self.tools, add_generation_prompt=False)
         text = self.try_render([user], tools=self.tools, add_generation_prompt=True)
@@ -151,26 +171,28 @@ def probe_capabilities(render: RenderTemplate) -> TemplateCapabilities:
     probe = TemplateProbe(render)
     user, reply, more = (_make_message("user", _USER), _make_message("assistant", _REPLY), _make_message("user", _MORE))
     # A long conversation reaches template branches that short ones do not.
-    probe.try_render([user, reply] * 12 + [more], tools=_TOOLS)
+    probe.try_render([user, reply] * 12 + [more], tools=PROBE_TOOLS)
     calling = probe.probe_calls(user)
     rendering = calling or CallRendering(True, True, "")
     call = _make_call_message(rendering.object_arguments, "" if rendering.empty_content else None)
     before = [user, call] if calling else [user, reply]
     beside = _make_call_message(rendering.object_arguments, _REPLY)
-    result = {"role": "tool", "name": _TOOL, "tool_call_id": _ID, "content": _RESULT}
+    result = make_result_message()
     return TemplateCapabilities(
         system=probe.renders_words([_make_message("system", _SYSTEM), user], _SYSTEM, _USER),
-        tools=probe.renders_words([user], _TOOL, _USER, tools=_TOOLS),
+        tools=probe.renders_words([user], _TOOL, _USER, tools=PROBE_TOOLS),
         tool_calls=calling is not None,
         object_arguments=rendering.object_arguments,
         empty_content=rendering.empty_content,
-        text_and_calls=not calling or probe.renders_words([user, beside], _TOOL, _CITY, tools=_TOOLS),
+        text_and_calls=not calling or probe.renders_words([user, beside], _TOOL, _CITY, tools=PROBE_TOOLS),
         called=rendering.rendered,
+        call_opening=probe.find_call_opening(user, call) if calling else "",
         tool_role=probe.renders_words([*before, result], _RESULT),
         alternation=not probe.renders_words([user, more], _USER, _MORE)
         and probe.renders_words([user, reply, more], _REPLY, _MORE),
         content_parts=probe.uses_content_parts,
-        builtin_tools=_BUILTIN in (probe.try_render([user], tools=_TOOLS, builtin_tools=[_BUILTIN]) or ""),
+        empty_tools=probe.tools == [],
+        builtin_tools=_BUILTIN in (probe.try_render([user], tools=PROBE_TOOLS, builtin_tools=[_BUILTIN]) or ""),
         ending=probe.probe_generation_prompt(user),
     )
 
@@ -183,6 +205,15 @@ def _make_call_message(as_object: bool, content: str | None) -> dict[str, Any]:
     arguments: Any = {"city": _CITY} if as_object else f'{{"city": "{_CITY}"}}'
     call = {"id": _ID, "type": "function", "function": {"name": _TOOL, "arguments": arguments}}
     return {"role": "assistant", "content": content, "tool_calls": [call]}
+
+
+def make_probe_messages() -> TemplateMessages:
+    """Return a user message, PROBE_CALL and its result in OpenAI's form."""
+    return [_make_message("user", _USER), _make_call_message(False, ""), make_result_message()]
+
+
+def make_result_message() -> dict[str, Any]:
+    return {"role": "tool", "name": _TOOL, "tool_call_id": _ID, "content": _RESULT}
 
 
 def _text_after_common_prefix(text: str, other: str) -> str:
@@ -254,9 +285,13 @@ def build_variables(
     messages: list[dict[str, Any]], bos: str, eos: str, now: datetime.datetime, **extra: Any
 ) -> dict[str, Any]:
     """Return all variables that chat templates use."""
+    tools = extra.get("tools")
     return {
         "messages": messages,
         "tools": None,
+        # FireFunction's names for the tools and the date.
+        "functions": json.dumps(tools, ensure_ascii=False, indent=4) if tools else "",
+        "datetime": now.strftime("%Y-%m-%d"),
         "documents": None,
         "add_generation_prompt": True,
         "bos_token": bos,

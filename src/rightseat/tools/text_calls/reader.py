@@ -343,11 +343,16 @@ def read_call_object(
 
 
 def read_call_list(
-    reader: ModelTextReader, *, name: tuple[str, ...] = ("name",), arguments: tuple[str, ...] = ("arguments",)
+    reader: ModelTextReader,
+    *,
+    name: tuple[str, ...] = ("name",),
+    arguments: tuple[str, ...] = ("arguments",),
+    opened: bool = False,
 ) -> ParseSteps[None]:
-    """Read calls as a JSON array of objects."""
-    yield from reader.skip_space()
-    yield from reader.expect("[")
+    """Read calls as a JSON array of objects. `opened`: its bracket is consumed already."""
+    if not opened:
+        yield from reader.skip_space()
+        yield from reader.expect("[")
     yield from reader.skip_space()
     while (yield from reader.peek_char()) != "]":
         yield from read_call_object(reader, name=name, arguments=arguments)

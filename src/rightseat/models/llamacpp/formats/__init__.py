@@ -2,8 +2,8 @@
 
 `format` has the base class ToolCallFormat; `answer_grammar` builds the grammar of an answer and separates
 reasoning. The other modules are formats: `hermes` (also Qwen and the embedded model), `llama`, `functionary`,
-`mistral`, `deepseek`, `command_r7b`, and `generic` for models without tool support. A new format is one class
-and one line here.
+`mistral`, `deepseek`, `command_r7b`, `firefunction`, `native` for the engine's own chat route, and `generic` for models
+without tool support. A new format is one class and one line here.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 from rightseat.errors import ConfigError
 from rightseat.models.llamacpp.formats.command_r7b import CommandR7BFormat
 from rightseat.models.llamacpp.formats.deepseek import DeepSeekFormat, DeepSeekV31Format
+from rightseat.models.llamacpp.formats.firefunction import FireFunctionFormat
 from rightseat.models.llamacpp.formats.format import FormatContext, PromptPlan, ToolCallFormat
 from rightseat.models.llamacpp.formats.functionary import (
     FunctionaryV2Format,
@@ -24,12 +25,22 @@ from rightseat.models.llamacpp.formats.generic import GenericFormat
 from rightseat.models.llamacpp.formats.hermes import HermesFormat, SignatureFormat
 from rightseat.models.llamacpp.formats.llama import Llama31Format, LlamaFunctionsFormat
 from rightseat.models.llamacpp.formats.mistral import MistralArgsFormat, MistralFormat
+from rightseat.models.llamacpp.formats.native import NativeFormat
 from rightseat.models.llamacpp.template_probe import PROBE_CALL, TemplateCapabilities
 from rightseat.tools.text_calls.reader import ModelTextReader, TextFormatError
 from rightseat.types.chunks import ToolCallArgs, ToolCallStart
 from rightseat.types.text import closest_match
 
-__all__ = ["FORMATS", "GENERIC", "FormatContext", "PromptPlan", "ToolCallFormat", "detect_format", "get_format"]
+__all__ = [
+    "FORMATS",
+    "GENERIC",
+    "NATIVE",
+    "FormatContext",
+    "PromptPlan",
+    "ToolCallFormat",
+    "detect_format",
+    "get_format",
+]
 
 # The first format whose markers occur in the template wins, so specific formats come first.
 FORMATS: tuple[type[ToolCallFormat], ...] = (
@@ -38,6 +49,7 @@ FORMATS: tuple[type[ToolCallFormat], ...] = (
     DeepSeekV31Format,
     MistralArgsFormat,
     MistralFormat,
+    FireFunctionFormat,
     HermesFormat,
     FunctionaryV2Format,
     FunctionaryV32Format,
@@ -47,6 +59,7 @@ FORMATS: tuple[type[ToolCallFormat], ...] = (
     LlamaFunctionsFormat,
     SignatureFormat,
 )
+NATIVE: type[ToolCallFormat] = NativeFormat
 GENERIC: type[ToolCallFormat] = GenericFormat
 
 
@@ -73,7 +86,7 @@ def _parses_probe_call(format: ToolCallFormat, rendered: str) -> bool:
 
 
 def get_format(name: str) -> ToolCallFormat:
-    known = {kind.name: kind for kind in (*FORMATS, GENERIC)}
+    known = {kind.name: kind for kind in (*FORMATS, NATIVE, GENERIC)}
     if name not in known:
         near = closest_match(name, known)
         question = f" Did you mean {near!r}?" if near else ""

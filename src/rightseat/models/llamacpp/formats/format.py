@@ -75,6 +75,9 @@ class PromptPlan(Struct, frozen=True, kw_only=True):
     enforced_tools: frozenset[str] = frozenset()
     engine_fields: dict[str, Any] = {}
     """Further fields of the request to the engine."""
+    chat_request: dict[str, Any] | None = None
+    """A request of the engine's own chat route, which then constrains and parses the answer itself; the rendered
+    prompt only chooses a slot."""
     parse: Parser
 
     def make_reader(self) -> ModelTextReader:
