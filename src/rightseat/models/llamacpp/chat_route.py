@@ -133,7 +133,8 @@ class ChatRouteReader:
         self._names: list[str] = []
         self._arguments: list[list[str]] = []
         self._held_space = ""
-        self._has_split_tokens = WORD_JOINER in repr(plan.tools and (plan.chat_request or {}).get("tools"))
+        tools = msgspec.json.encode((plan.chat_request or {}).get("tools")).decode()
+        self._has_split_tokens = WORD_JOINER in tools
         self._payload = b""
         self.finished = False
 

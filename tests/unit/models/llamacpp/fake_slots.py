@@ -11,11 +11,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from rightseat.errors import ContextTooLong, UpstreamError
 from rightseat.models.llamacpp.child import LaunchOptions
-from rightseat.models.llamacpp.client import CompletionChunk, LlamaServerClient, Timings
+from rightseat.models.llamacpp.client import ChatEvent, CompletionChunk, LlamaServerClient, Timings
 from rightseat.models.llamacpp.prefix_cache import PromptText
 from rightseat.models.llamacpp.slot_scheduler import ConversationRef, common_prefix_length, stream_in_slot
+from rightseat.types.streams import closing
 
 ANSWER = " and so on"
 CONTEXT_SIZE = 100_000
@@ -114,6 +117,13 @@ class FakeSlotServer:
 
     def stream_completion(self, request: dict[str, Any], /) -> AsyncIterator[CompletionChunk]:
         return self.slots.stream_completion(request)
+
+    async def stream_chat(self, request: dict[str, Any], /) -> AsyncIterator[ChatEvent]:
+        """Stream an answer to the text of the first message; the last event has its slot and what was known."""
+        prompt = {"prompt": request["messages"][0]["content"], "n_predict": 9, "id_slot": request["id_slot"]}
+        async with closing(self.slots.stream_completion(prompt)) as pieces:
+            async for piece in pieces:
+                yield ChatEvent(msgspec.json.encode([piece.id_slot, piece.cached_tokens]), piece.stop)
 
     async def complete(
         self, prompt: PromptText, conversation: str | None = None, parent: str | None = None

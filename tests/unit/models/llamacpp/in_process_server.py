@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from rightseat.models.llamacpp.child import LaunchOptions
-from rightseat.models.llamacpp.client import CompletionChunk, TokenPiece
+from rightseat.models.llamacpp.client import ChatEvent, CompletionChunk, TokenPiece
 
 
 class InProcessServer:
@@ -30,6 +30,10 @@ class InProcessServer:
         self.requests.append(request)
         for piece in self.answer:
             yield piece
+
+    async def stream_chat(self, request: dict[str, Any], /) -> AsyncIterator[ChatEvent]:
+        self.requests.append(request)
+        yield ChatEvent(b"[DONE]", stop=True)
 
     async def tokenize(self, text: str, *, special: bool = True, add: bool = False) -> list[int]:
         return [*([1] if add else []), *map(ord, text)]

@@ -4,6 +4,7 @@ import asyncio
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from rightseat.models.llamacpp.slot_scheduler import (
     ConversationRef,
     common_prefix_length,
     get_conversation,
+    stream_chat_in_slot,
     stream_in_slot,
 )
 from rightseat.types.messages import text_message
@@ -181,6 +183,26 @@ async def test_tokens_are_compared_as_text_is(tmp_path: Path) -> None:
     assert other.cached_tokens >= 500
     assert (await server.complete([*system, *[7] * 210])).cached_tokens == 700
     assert (await server.complete("text" * 300)).cached_tokens == 0
+
+
+@pytest.mark.demand("llamacpp.native_slots")
+async def test_the_chat_route_keeps_the_slots_of_conversations(tmp_path: Path) -> None:
+    server = FakeSlotServer(2, tmp_path)
+
+    async def chat(text: str, conversation: str) -> list[int]:
+        """Return the slot of an answer and how many characters of the prompt were known."""
+        request = {"messages": [{"role": "user", "content": text}]}
+        stream = stream_chat_in_slot(server, request, text, ConversationRef(conversation))
+        result: list[int] = msgspec.json.decode([event async for event in stream][-1].payload)
+        return result
+
+    texts = {name: make_first_prompt(name) for name in "AB"}
+    first = {name: await chat(text, name) for name, text in texts.items()}
+    assert first["A"][0] != first["B"][0]
+    for name, text in texts.items():
+        slot, cached = await chat(f"{text}{ANSWER} And?", name)
+        assert slot == first[name][0]
+        assert cached >= len(text)
 
 
 async def test_somebody_elses_server_chooses_itself() -> None:

@@ -32,6 +32,7 @@ _PLAIN_NAME = re.compile(r"[\w.:/-]{1,256}")
 _ANNOTATIONS = frozenset({"$schema", "default", "description", "examples", "title"})
 _PLAIN_TYPES = frozenset({"boolean", "integer", "number", "string"})
 _OBJECT_KEYWORDS = frozenset({"additionalProperties", "properties", "required", "type"})
+_SCHEMA_MAPS = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
 _JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 
 
@@ -119,13 +120,21 @@ def add_types(schema: Any) -> Any:
         return [add_types(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    out = {key: value if key in ("enum", "const", "default") else add_types(value) for key, value in schema.items()}
+    out = {key: _add_types_below(key, value) for key, value in schema.items()}
     values = schema.get("enum", [schema["const"]] if "const" in schema else None)
     if "type" not in schema and isinstance(values, list) and values:
         types = {_JSON_TYPES.get(type(value), "") for value in values}
         if len(types) == 1 and "" not in types:
             out["type"] = types.pop()
     return out
+
+
+def _add_types_below(keyword: str, value: Any) -> Any:
+    if keyword in ("const", "default", "enum", "examples"):
+        return value
+    if keyword in _SCHEMA_MAPS and isinstance(value, dict):
+        return {name: add_types(schema) for name, schema in value.items()}
+    return add_types(value)
 
 
 def is_plain_schema(schema: Any) -> bool:
