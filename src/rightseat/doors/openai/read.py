@@ -14,7 +14,7 @@ from rightseat.doors.openai.tools import CallShape, parse_tool_choice, parse_too
 from rightseat.errors import CallerError
 from rightseat.http.endpoint import Host, Request, decode_body, parse_id_header, parse_plugins_header
 from rightseat.types.messages import text_message
-from rightseat.types.model import RawPrompt, SamplingSettings
+from rightseat.types.model import InfillPrompt, RawPrompt, SamplingSettings
 from rightseat.types.schema import get_validator
 from rightseat.types.turn import Turn, TurnClient
 
@@ -145,13 +145,16 @@ def validate_completion(body: wire.CompletionRequest, supports_raw: bool) -> Non
     """Refuse options that need a model with raw completion (`supports_raw`)."""
     if body.echo and body.logprobs is not None:
         raise CallerError("echo: cannot be combined with logprobs. Leave one out.", param="echo")
-    if body.suffix:
-        raise CallerError(
-            "suffix: this model cannot fill in text before a suffix. Leave it out and put all text into `prompt`.",
-            param="suffix",
-        )
+    if body.suffix and body.echo:
+        raise CallerError("echo: cannot be combined with suffix. Leave one out.", param="echo")
     if supports_raw:
         return
+    if body.suffix:
+        raise CallerError(
+            "suffix: this model cannot fill in text before a suffix. Leave it out and put all text into `prompt`, or "
+            "use a local code model.",
+            param="suffix",
+        )
     if body.echo:
         raise CallerError("echo: this model cannot return the prompt. Leave it out.", param="echo")
     if body.grammar is not None:
@@ -164,7 +167,8 @@ def make_raw_prompt(body: wire.CompletionRequest, prompt: str | list[int]) -> Ra
     text = prompt if isinstance(prompt, str) else tuple(prompt)
     if not text:
         raise CallerError("prompt: the prompt is empty. Send text to continue.", param="prompt")
-    return RawPrompt(text, body.grammar or "", body.logprobs, bool(body.echo))
+    infill = InfillPrompt(body.suffix) if body.suffix else None
+    return RawPrompt(text, body.grammar or "", body.logprobs, bool(body.echo), infill=infill)
 
 
 def read_embedding(request: Request, host: Host) -> tuple[str | None, str, dict[str, Any]]:

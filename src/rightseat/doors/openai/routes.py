@@ -7,14 +7,21 @@ from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from rightseat.doors.openai.messages import parse_messages
-from rightseat.doors.openai.read import OpenAIRequest, read_chat, read_completion, read_embedding
-from rightseat.doors.openai.tools import parse_tool
-from rightseat.doors.openai.wire import ChatMessage, ChatRequest, CompletionRequest, EmbeddingRequest, ToolDefinition
+from rightseat.doors.openai.read import (
+    OpenAIRequest,
+    collect_extra,
+    parse_settings,
+    read_chat,
+    read_completion,
+    read_embedding,
+)
+from rightseat.doors.openai.tools import parse_tools
+from rightseat.doors.openai.wire import ChatRequest, CompletionRequest, EmbeddingRequest
 from rightseat.doors.openai.write import encode, make_error_response, refuse, reply_completion, stream_completion
-from rightseat.errors import NotConfigured, RightseatError
+from rightseat.errors import CallerError, NotConfigured, RightseatError
 from rightseat.http.endpoint import (
     Door,
     Host,
@@ -48,12 +55,6 @@ class DetokenizeRequest(Struct, kw_only=True):
     model: str | None = None
 
 
-class ApplyTemplateRequest(Struct, kw_only=True):
-    messages: Annotated[list[ChatMessage], Meta(min_length=1)]
-    model: str | None = None
-    tools: list[ToolDefinition] | None = None
-
-
 def tokenize(request: Request, host: Host) -> Reply:
     body = decode_body(request.body, TokenizeRequest)
     name, special = host.resolve_responder(body.model), body.parse_special
@@ -69,11 +70,11 @@ def detokenize(request: Request, host: Host) -> Reply:
 
 def apply_template(request: Request, host: Host) -> Reply:
     """Render the messages and tools of a request by a local model's chat template, without an assistant's own."""
-    body = decode_body(request.body, ApplyTemplateRequest)
-    prompt = Prompt(
-        messages=parse_messages(body.messages),
-        tools=tuple(parse_tool(tool, number) for number, tool in enumerate(body.tools or ())),
-    )
+    body = decode_body(request.body, ChatRequest)
+    if not body.messages:
+        raise CallerError("messages: there are none. Send at least one.", param="messages")
+    settings = structs.replace(parse_settings(body), extra=collect_extra(body))
+    prompt = Prompt(messages=parse_messages(body.messages), tools=parse_tools(body), settings=settings)
     rendered = host.render_prompt(host.resolve_responder(body.model), prompt)
     return reply_result(rendered, lambda result: {"prompt": result})
 
@@ -194,9 +195,7 @@ door = Door(
         *(replace(route, path=route.path.removeprefix("/v1")) for route in V1_ROUTES),
         Route("POST", "/tokenize", tokenize, body_type=TokenizeRequest, summary="A local model's tokens"),
         Route("POST", "/detokenize", detokenize, body_type=DetokenizeRequest, summary="The text of tokens"),
-        Route(
-            "POST", "/apply-template", apply_template, body_type=ApplyTemplateRequest, summary="The prompt of messages"
-        ),
+        Route("POST", "/apply-template", apply_template, body_type=ChatRequest, summary="The prompt of messages"),
         Route("POST", "/v1/audio/transcriptions", create_transcription, summary="Not configured"),
     ),
     format_error=refuse,

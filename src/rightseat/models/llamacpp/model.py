@@ -270,7 +270,8 @@ class LlamaCppModel(Model):
         client = await self._server.client()
         text = await control_tokens.tokenize_prompt(rendered, client)
         tokens = text if isinstance(text, list) else await client.tokenize(text, add=True)
-        return len(tokens) + images * media.IMAGE_TOKENS
+        # A model that does not see refuses images later, in its own words.
+        return len(tokens) + (images * media.IMAGE_TOKENS if self.capabilities.supports_images else 0)
 
     async def count_message_tokens(self, messages: Sequence[Message], /) -> list[int]:
         await self.start()

@@ -10,7 +10,7 @@ from rightseat.errors import CallerError
 from rightseat.middleware.quota import Quota, Quotas
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
-from rightseat.types.model import RawPrompt, SamplingSettings
+from rightseat.types.model import InfillPrompt, RawPrompt, SamplingSettings
 from tests.kit.app_server import FakeModel, reply_text
 from tests.unit.doors.openai.test_openai import post_once
 
@@ -124,7 +124,7 @@ async def test_echo_is_the_models() -> None:
 @pytest.mark.parametrize(
     ("body", "param"),
     [
-        ({"prompt": "a", "suffix": "z"}, "suffix"),
+        ({"prompt": "a", "suffix": "z", "echo": True}, "echo"),
         ({"prompt": ""}, "prompt"),
         ({"prompt": []}, "prompt"),
         ({"prompt": ["a", 5]}, "prompt"),
@@ -151,11 +151,24 @@ async def test_a_chat_model_still_takes_it_as_a_message() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "param"), [({"grammar": "x"}, "grammar"), ({"echo": True}, "echo"), ({"prompt": [1, 2]}, "prompt")]
+    ("more", "param"),
+    [
+        ({"grammar": "x"}, "grammar"),
+        ({"suffix": "z"}, "suffix"),
+        ({"echo": True}, "echo"),
+        ({"prompt": [1, 2]}, "prompt"),
+    ],
 )
 async def test_what_a_chat_model_does_not_take(more: dict[str, Any], param: str) -> None:
     status, told = await post_completion(FakeModel(), **{"prompt": "a"} | more)
     assert (status, told["error"]["param"]) == (400, param)
+
+
+@pytest.mark.demand("llamacpp.llama_server_routes")
+async def test_a_suffix_makes_a_gap() -> None:
+    model = LocalLikeModel(reply_text("b"))
+    assert (await post_completion(model, prompt="a", suffix="z"))[0] == 200
+    assert model.prompts[0].raw == RawPrompt("a", infill=InfillPrompt("z"))
 
 
 async def test_it_counts_against_the_owners_quota() -> None:

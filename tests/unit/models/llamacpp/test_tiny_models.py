@@ -165,7 +165,7 @@ def ask_about(url: str, text: str = "What is this?") -> dict[str, Any]:
 async def test_pictures_reach_a_model_that_sees(tmp_path: Path) -> None:
     projector = tiny_gguf.write_projector(tmp_path / "mmproj.gguf")
     model = tiny_gguf.write_text_model(tmp_path / "tiny.gguf")
-    async with serve_tiny(model, mmproj=str(projector)) as server:
+    async with serve_tiny(model, mmproj=str(projector), context=2048) as server:
         assert (await server.get("/props"))["modalities"]["vision"] is True
         blind = {"messages": [{"role": "user", "content": "What is this?"}], "max_tokens": 2}
         _, without = await server.post("/v1/chat/completions", **blind)
