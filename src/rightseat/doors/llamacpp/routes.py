@@ -15,7 +15,7 @@ from rightseat.doors.llamacpp.write import (
     stream_completion,
 )
 from rightseat.errors import RightseatError, UpstreamOverloaded
-from rightseat.http.endpoint import Door, Host, Probe, Request, Route, describe_error, make_full_response
+from rightseat.http.endpoint import Door, Host, Probe, Request, Route, describe_error, make_full_response, make_reply
 from rightseat.http.reply import Reply
 from rightseat.types.streams import merge_unless_single
 from rightseat.types.text import decode_or_none
@@ -78,6 +78,16 @@ async def reply_slots(host: Host, name: str | None, *, needs_idle: bool) -> Repl
     yield make_full_response(200, encode(slots))
 
 
+def list_page_tools(request: Request, host: Host) -> Reply:
+    """List llama-server's own tools for its page: none here, where tools belong to assistants and clients."""
+    return make_reply(200, b"[]")
+
+
+def list_streams(request: Request, host: Host) -> Reply:
+    """List the unfinished answers that llama-server's page could read on: none, a closed stream is cancelled here."""
+    return make_reply(200, b"[]")
+
+
 def check_props(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
     """Check the answer of /props, which is 501 where the default model is not local."""
     match status, decode_or_none(body):
@@ -102,6 +112,8 @@ door = Door(
         ),
         Route("GET", "/props", get_props, summary="Properties of a local model's engine"),
         Route("GET", "/slots", list_slots, summary="State of a local model's slots"),
+        Route("GET", "/tools", list_page_tools, summary="No tools of llama-server's own"),
+        Route("POST", "/v1/streams/lookup", list_streams, summary="No streams to read on"),
     ),
     format_error=refuse,
     hint=lambda base: f"llama.cpp's clients and web page, for local models: {base}",

@@ -133,6 +133,12 @@ async def test_the_template_gets_the_clients_messages_and_no_assistants_secrets(
     assert status == 400
 
 
+async def test_the_pages_questions_about_tools_and_streams_have_empty_answers() -> None:
+    runtime = Runtime(model=EngineModel())
+    assert await get_once(runtime, "/tools") == (200, [])
+    assert await post_once(runtime, {"conversation_ids": ["a"]}, "/v1/streams/lookup") == (200, [])
+
+
 @pytest.mark.demand("llamacpp.llama_server_isolation")
 @pytest.mark.parametrize(
     ("method", "path"),
