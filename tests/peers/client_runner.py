@@ -15,7 +15,7 @@ import json
 import os
 import tempfile
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -143,9 +143,10 @@ async def run_client(name: str, cases: Iterable[str]) -> ClientReport:
 class ClientProcess:
     """The process of a real client: a line in, a line out."""
 
-    def __init__(self, process: Process, console_file: Path) -> None:
+    def __init__(self, process: Process, console_file: Path, reply_timeout: float = HANG_TIMEOUT) -> None:
         self.process = process
         self.console_file = console_file
+        self.reply_timeout = reply_timeout
 
     async def run_case(self, case: str, endless_upstream: FakeUpstream) -> Json:
         """One case. A client that leaves does so while its upstream is at it, and `closed` says whether that
@@ -171,7 +172,7 @@ class ClientProcess:
     async def read_reply(self, case: str) -> Json:
         assert self.process.stdout is not None
         try:
-            line = await asyncio.wait_for(self.process.stdout.readline(), HANG_TIMEOUT)
+            line = await asyncio.wait_for(self.process.stdout.readline(), self.reply_timeout)
         except TimeoutError:
             raise AssertionError(f"the client hangs in {case!r}\n{self.console}") from None
         assert line, f"the client died in {case!r}\n{self.console}"
@@ -194,13 +195,19 @@ class ClientProcess:
 
 
 @contextlib.asynccontextmanager
-async def start_client(command: list[str], console_file: Path) -> AsyncIterator[ClientProcess]:
-    env = {key: os.environ[key] for key in ("PATH", "LANG") if key in os.environ}
+async def start_client(
+    command: list[str],
+    console_file: Path,
+    *,
+    variables: Mapping[str, str] | None = None,
+    reply_timeout: float = HANG_TIMEOUT,
+) -> AsyncIterator[ClientProcess]:
+    env = {key: os.environ[key] for key in ("PATH", "LANG") if key in os.environ} | dict(variables or {})
     with console_file.open("wb") as output:
         process = await asyncio.create_subprocess_exec(
             *command, stdin=PIPE, stdout=PIPE, stderr=output, env=env, limit=1 << 20
         )
-    client = ClientProcess(process, console_file)
+    client = ClientProcess(process, console_file, reply_timeout)
     try:
         yield client
     finally:
