@@ -47,6 +47,9 @@ SENT_FIELDS = {
 }
 """Fields of a library's requests that the model's server must get."""
 
+RUN_NOTHING = {("instructor", "cut"), ("ai-sdk", "cut"), ("ai-sdk", "cut_stream")}
+"""Where a library runs no call of an answer with the finish reason `length`."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScriptedServer:
@@ -122,9 +125,9 @@ async def test_fields_that_reach_the_model(report: LibraryReport) -> None:
 @pytest.mark.demand("openai.client_libraries_run_no_cut_call")
 @pytest.mark.parametrize("case", ["cut", "cut_stream"])
 async def test_a_cut_call_is_not_run(report: LibraryReport, case: str) -> None:
-    """The call before it is whole: a library may run that one."""
-    runs = report.answers[case]["runs"]
-    assert all(run == WEATHER_CALL for run in runs), report.answers[case]
+    """The call before it is whole, and most libraries run that one although the answer was cut."""
+    runs = [] if (report.name, case) in RUN_NOTHING else [WEATHER_CALL]
+    assert report.answers[case]["runs"] == runs, report.answers[case]
 
 
 @pytest.mark.model

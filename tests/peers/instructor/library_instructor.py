@@ -86,6 +86,7 @@ program.main(
         "stream": stream_text,
         "structured": make_person,
         "cut": lambda model: use_tool(model, program.CUT_QUESTION),
-        "cut_stream": lambda model: use_tool_streamed(model, program.CUT_QUESTION),
+        # The tool has another name in a stream, and the script must know which to call.
+        "cut_stream": lambda model: use_tool_streamed(model, f"{program.CUT_QUESTION} Answer in parts."),
     },
 )
