@@ -1,5 +1,6 @@
 """Thinking models at each door: their thoughts stay out of the answer and go back to vendors that demand them."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,6 +12,7 @@ from rightseat.models.openai import model as make_model
 from rightseat.types.chunks import FinishChunk, ReasoningChunk, TextChunk
 from tests.contract.doors.members import MEMBERS, DoorClient
 from tests.kit.app_server import FakeModel, serve_runtime
+from tests.kit.client import RawHttpClient
 from tests.kit.upstream import FakeUpstream
 from tests.kit.vendors.thinking import ANSWER, ThinkingVendor, VendorName
 
@@ -85,3 +87,67 @@ async def test_an_answer_cut_inside_a_thought_is_empty(member: str) -> None:
     async with serve_runtime(Runtime(model=model)) as server:
         seen = await MEMBERS[member](server.url).send_message("Really")
     assert "SEC" not in seen.text
+
+
+THINKING_ANSWER = [ReasoningChunk("Hmm, "), ReasoningChunk("SECRET"), TextChunk("Yes."), FinishChunk("stop")]
+
+
+async def post_raw(path: str, body: dict[str, Any]) -> str:
+    """Post to a server with a thinking model; return all that it sent, as text."""
+    async with serve_runtime(Runtime(model=FakeModel(THINKING_ANSWER))) as server, RawHttpClient(server.url) as client:
+        await client.post_json(path, body, {"Accept": "application/json, text/event-stream"})
+        assert (await client.read_head()).status == 200
+        return (await client.read_body()).decode()
+
+
+@pytest.mark.demand("models.thoughts_separate_at_doors")
+@pytest.mark.parametrize("stream", [True, False])
+async def test_openai_clients_get_thoughts_by_both_names(stream: bool) -> None:
+    body = {"messages": [{"role": "user", "content": "Really"}], "stream": stream}
+    sent = await post_raw("/v1/chat/completions", body)
+    if stream:
+        chunks = [json.loads(line[6:]) for line in sent.splitlines() if line.startswith("data: {")]
+        deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
+    else:
+        deltas = [json.loads(sent)["choices"][0]["message"]]
+    for field, expected in (("reasoning_content", "Hmm, SECRET"), ("reasoning", "Hmm, SECRET"), ("content", "Yes.")):
+        assert "".join(delta.get(field) or "" for delta in deltas) == expected
+
+
+@pytest.mark.demand("models.thoughts_separate_at_doors")
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/completions", {"prompt": "Really", "stream": True}),
+        ("/v1/completions", {"prompt": "Really"}),
+        (
+            "/mcp",
+            {
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": "tools/call",
+                "params": {"name": "ask_default", "arguments": {"request": "Really"}},
+            },
+        ),
+    ],
+)
+async def test_doors_that_have_no_thoughts_send_none(path: str, body: dict[str, Any]) -> None:
+    sent = await post_raw(path, body)
+    assert "Yes." in sent
+    assert "SECRET" not in sent
+
+
+@pytest.mark.demand("models.thoughts_separate_at_doors")
+@pytest.mark.parametrize("member", ["agui", "copilotkit-routes", "openbb-today"])
+async def test_doors_that_have_thoughts_show_them(member: str) -> None:
+    async with serve_runtime(Runtime(model=FakeModel(THINKING_ANSWER))) as server:
+        client = MEMBERS[member](server.url)
+        client.history.append({"role": "human" if "openbb" in member else "user", "id": "u1", "content": "Really"})
+        path, body = client.build_request()
+        async with RawHttpClient(server.url) as raw:
+            await raw.post_json(path, body)
+            assert (await raw.read_head()).status == 200
+            frames = [frame.data or "" async for frame in raw.iterate_frames()]
+    shown = [frame for frame in frames if "SECRET" in frame]
+    assert shown
+    assert all("REASONING" in frame or "eventType" in frame for frame in shown)

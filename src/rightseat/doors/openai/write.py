@@ -92,7 +92,7 @@ class ChatChunkWriter:
     def encode_other(self, event: Event) -> bytes:
         match event:
             case ReasoningDelta(text=text):
-                return self.encode_delta({"reasoning_content": text})
+                return self.encode_delta(format_reasoning(text))
             case CallStart(id, name, client=True) if self.call_shape.is_streamed(name):
                 self.call_indexes[id] = len(self.call_indexes)
                 function = {"name": name, "arguments": ""}
@@ -145,6 +145,11 @@ class CompletionChunkWriter(ChatChunkWriter):
         return b""
 
 
+def format_reasoning(text: str) -> dict[str, str]:
+    """Return thoughts by both names that clients look for: DeepSeek's, and that of OpenRouter and newer servers."""
+    return {"reasoning_content": text, "reasoning": text}
+
+
 def to_legacy_logprobs(entries: list[dict[str, Any]], offset: int = 0) -> dict[str, list[Any]]:
     """Convert chat logprobs to the legacy completions form: parallel lists."""
     tokens = [entry.get("token", "") for entry in entries]
@@ -175,7 +180,7 @@ def format_choice(index: int, output: RunOutput, reason: str, call_shape: CallSh
     content = text if text or not (calls or refusal) else None
     message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": refusal or None}
     if reasoning := "".join(output.reasoning):
-        message["reasoning_content"] = reasoning
+        message |= format_reasoning(reasoning)
     message |= call_shape.format_calls(calls)
     encoded_logprobs = {"content": logprobs} if logprobs else None
     return {"index": index, "message": message, "logprobs": encoded_logprobs, "finish_reason": finish}
