@@ -88,6 +88,12 @@ class Message(Struct, frozen=True):
     def text(self) -> str:
         return "".join(part.text for part in self.parts if isinstance(part, TextMessagePart))
 
+    @property
+    def reasoning(self) -> str:
+        """The thoughts of an assistant message, where they are known as text."""
+        blobs = (part.blob for part in self.opaque if part.provider == REASONING_PROVIDER)
+        return "".join(blob.get("text") or "" for blob in blobs if isinstance(blob, dict))
+
 
 def text_message(role: Role, text: str, **fields: Any) -> Message:
     return Message(role, (TextMessagePart(text),) if text else (), **fields)
