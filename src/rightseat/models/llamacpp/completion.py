@@ -12,8 +12,9 @@ from rightseat.models.llamacpp.client import CompletionChunk, Timings, make_form
 from rightseat.models.llamacpp.formats.format import PromptPlan
 from rightseat.models.llamacpp.grammar.rules import GrammarRules
 from rightseat.tools.text_calls.reader import StopSequenceFilter, TextFormatError
-from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
+from rightseat.types.chunks import FinishChunk, ModelChunk, ProviderDataChunk, ReasoningChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
+from rightseat.types.messages import REASONING_PROVIDER
 from rightseat.types.model import RawPrompt, SamplingSettings
 
 # A text, tokens, or a text with images.
@@ -202,6 +203,7 @@ class CompletionReader:
         self._stops = StopSequenceFilter(settings.stop if plan.filters_stop_words else ())
         self._top_logprobs = None if plan.filters_stop_words else get_top_logprobs(settings)
         self._pending_logprobs: list[dict[str, Any]] = []
+        self._thoughts: list[str] = []
         self.finished = False
 
     def read_chunk(self, chunk: CompletionChunk) -> list[ModelChunk]:
@@ -209,8 +211,13 @@ class CompletionReader:
         if self._top_logprobs is not None:
             self._pending_logprobs += format_logprobs(chunk.completion_probabilities, self._top_logprobs)
             out = list(map(self._attach_logprobs, out))
+        self._thoughts += [model_chunk.text for model_chunk in out if isinstance(model_chunk, ReasoningChunk)]
         self.finished = chunk.stop or self._stops.stopped
         if self.finished:
+            if self._thoughts and self._reader.calls:
+                # Templates show the thoughts before a call with its result.
+                blob = {"origin": "llama.cpp", "text": "".join(self._thoughts)}
+                out.append(ProviderDataChunk(REASONING_PROVIDER, blob))
             out += [UsageChunk(chunk.usage), FinishChunk(self._finish_reason(chunk))]
         return out
 

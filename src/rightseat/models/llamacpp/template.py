@@ -56,7 +56,8 @@ def _to_template_message(message: Message, capabilities: TemplateCapabilities) -
     if capabilities.tool_calls:
         calls = [_to_tool_call(call, capabilities.object_arguments) for call in message.calls]
         content = text if text or capabilities.empty_content else None
-        return {"role": role, "content": content, "tool_calls": calls}
+        thoughts = {"reasoning_content": message.reasoning} if message.reasoning else {}
+        return {"role": role, "content": content, "tool_calls": calls, **thoughts}
     # Written in the form of GenericFormat, which the model is asked to produce.
     calls_text = json.dumps(
         {"tool_calls": [{"name": call.name, "arguments": _parse_arguments(call)} for call in message.calls]},

@@ -1,5 +1,6 @@
 """Thinking of local models, switched by requests to the OpenAI door."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -177,3 +178,34 @@ def test_nothing_asked_for_is_no_variable() -> None:
     assert template_variables(SamplingSettings(), PromptOptions()) == {}
     with pytest.raises(CallerError):
         template_variables(SamplingSettings(extra={"enable_thinking": 1}), PromptOptions())
+
+
+TOOL_TEMPLATE = (
+    "{% for t in tools or [] %}{{ t.function.name }} {% endfor %}"
+    "{% for m in messages %}{% if m.tool_calls %}<think>{{ m.reasoning_content }}</think><tool_call>"
+    "{{ m.tool_calls[0].function | tojson }}</tool_call>{% else %}{{ m.role }}:{{ m.content }}{% endif %}|{% endfor %}"
+)
+
+
+async def test_a_tool_loop_shows_the_template_the_thought_before_a_call() -> None:
+    call = '<think>I must add.</think><tool_call>{"name": "add", "arguments": {"a": 2, "b": 3}}</tool_call>'
+
+    class TwoAnswers(InProcessServer):
+        async def stream_completion(self, request: dict[str, Any], /) -> AsyncIterator[CompletionChunk]:
+            self.requests.append(request)
+            yield CompletionChunk(content=call if len(self.requests) == 1 else "Five.")
+            yield END
+
+    async def describe_model(_server: Any) -> ModelDescription:
+        return ModelDescription(TemplateSources(TOOL_TEMPLATE), ControlTokens(()))
+
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    server = TwoAnswers()
+    model = LlamaCppModel("tiny", server, describe_model, options=PromptOptions(tool_format="hermes"))
+    _, reply = await post_once(Runtime(model=model, tools=[add]), ASK)
+    assert reply["choices"][0]["message"]["content"] == "Five."
+    first, second = (request["prompt"] for request in server.requests)
+    assert "I must add." not in first
+    assert "<think>I must add.</think><tool_call>" in second
