@@ -6,6 +6,7 @@ from typing import Any
 
 from rightseat import errors
 from rightseat.doors.copilotkit import failures as copilotkit
+from rightseat.doors.mcp import routes as mcp
 from rightseat.doors.openai import write as openai
 from rightseat.doors.openbb import write as openbb
 from rightseat.errors import RightseatError
@@ -33,7 +34,11 @@ After the first byte of a stream there is no HTTP status any more: the code come
 | OpenAI | the status, `{"error": {message, type, param, code}}` | `data: {"error": …}`, no `[DONE]` |
 | AG-UI, CopilotKit 1.50+ | the status, `{error, message, code}` | what is open is closed, then `RUN_ERROR` |
 | CopilotKit to 1.10 | 200, `errors[].extensions` | `FailedResponseStatus` with the same in `details` |
-| OpenBB | 422 or the status, `{detail, code}` | a sentence that ends with the code in brackets |
+| OpenBB | 422 for a 400, else the status, `{detail, code}` | a sentence that ends with the code in brackets |
+| MCP | the status, a JSON-RPC `error` with the code in `data.code` | a result with `isError` |
+
+At the OpenAI door some codes are OpenAI's `content_filter`: 400 before an answer begins, with the code in
+`innererror.code`, and the `finish_reason` in the middle of one. They are FILTERED.
 
 ## Errors of a model's server
 
@@ -49,6 +54,11 @@ An error of a vendor's server becomes one of these codes, the same for all vendo
 [upstream_overloaded](errors/upstream_overloaded.md) |
 | it is too slow | [upstream_timeout](errors/upstream_timeout.md) |
 | it does not take the request | [upstream_rejected](errors/upstream_rejected.md) |
+| it stops in the middle of an answer | [incomplete](errors/incomplete.md) |
+| it sends what cannot be read, or too much | [upstream_garbled](errors/upstream_garbled.md), \
+[upstream_too_large](errors/upstream_too_large.md) |
+| it fails in another way | [upstream_error](errors/upstream_error.md) |
+| the process of a local model ends | [local_model_died](errors/local_model_died.md) |
 
 A failed run is one line of the log, with its code, thread, run and request id, and a call of the
 [hook `on_error`](hooks.md#when-a-run-fails).
@@ -76,13 +86,15 @@ def build_overview() -> str:
         for kind, said in ((kind, operations.get_meaning(kind)) for kind in list_errors())
     ]
     table = ["## Every code", "", "| code | status | who erred | what happened |", "|---|---|---|---|", *rows]
-    return "\n".join([INTRO, *table, ""])
+    *others, last = (f"[{code}](errors/{code}.md)" for code in openai.FILTERED_CODES)
+    filtered = f"{', '.join(others)} and {last}"
+    return "\n".join([INTRO.replace("FILTERED", filtered), *table, ""])
 
 
 def make_example(kind: type[RightseatError]) -> RightseatError:
     if issubclass(kind, errors.MethodNotAllowed):
         return kind(EXAMPLE_MESSAGE, allow="POST")
-    return kind(EXAMPLE_MESSAGE, retry_after=7 if kind.status in (429, 503) else None)
+    return kind(EXAMPLE_MESSAGE, retry_after=7) if kind.status in (429, 503) else kind(EXAMPLE_MESSAGE)
 
 
 def build_page(kind: type[RightseatError]) -> str:
@@ -93,6 +105,7 @@ def build_page(kind: type[RightseatError]) -> str:
         ("AG-UI, CopilotKit 1.50+", format_reply(agui.make_error_reply(error)), format_event_error(failed)),
         ("CopilotKit to 1.10", format_graphql_error(error), format_graphql_failure(failed)),
         ("OpenBB", format_reply(openbb.refuse(error)), format_code(f"{EXAMPLE_MESSAGE} ({error.code})")),
+        ("MCP", format_reply(mcp.refuse(error)), format_code('"isError":true')),
     ]
     lines = [f"| {' | '.join(row)} |" for row in rows]
     table = ["| door | before an answer begins | in the middle of one |", "|---|---|---|", *lines]

@@ -32,10 +32,17 @@
     │   ├── AgentFailed           502             a remote agent erred in the middle of its run
     │   ├── DiscoveryFailed       502             a remote endpoint does not say what it has
     │   ├── OutputInvalid         502             the answer does not have the form that was asked for
+    │   ├── LocalModelDied        503             the process of a local model ended
     │   └── Incomplete            502             it stopped in the middle of an answer
     ├── ConfigError               500             rightseat.toml is wrong; names file, key and fix
+    │   ├── GgufError             500             a model's file is no GGUF file, or a broken one
+    │   ├── WeightsError          500             a model's weights cannot be fetched or verified
+    │   ├── TemplateRefused       500             a model's chat template cannot be used
+    │   └── LocalModelNotStarted  500             the process of a local model does not start
     ├── Misused                   500             set up in a way that cannot work; says what to change
     ├── TooManyRounds             500             the model kept calling tools
+    ├── ToolThreadsExhausted      500             too many calls of a tool do not end
+    ├── ChildDied                 500             the process of a tool ended in the middle of a call
     ├── FlowFailed                500             a step of a flow failed, and nothing caught it
     │   └── FlowStopped           500             a person let a flow end before its end
     ├── ContinuationGone          409  caller     the question was answered before, or has expired
@@ -305,6 +312,14 @@ class OutputInvalid(UpstreamError):
     hint = "Ask again, simplify the form, or choose a model that keeps to schemas."
 
 
+class LocalModelDied(UpstreamError):
+    """The local model's process exited, or hung and was killed."""
+
+    code = "local_model_died"
+    status = 503
+    hint = "Try again: the process is started anew. If it dies each time, its lines in the log say why."
+
+
 class Incomplete(UpstreamError):
     code = "incomplete"
     hint = "Ask again: what was said so far is not the whole answer."
@@ -317,6 +332,26 @@ class ConfigError(RightseatError):
     hint = "Correct the key that the message names in rightseat.toml."
 
 
+class GgufError(ConfigError):
+    code = "bad_gguf"
+    hint = "Fetch the file again, or name another GGUF file."
+
+
+class WeightsError(ConfigError):
+    code = "weights"
+    hint = "Check the network and the free space, or copy the file from another machine."
+
+
+class TemplateRefused(ConfigError):
+    code = "chat_template"
+    hint = "Name another template with `chat_template`, such as chatml."
+
+
+class LocalModelNotStarted(ConfigError):
+    code = "local_model_not_started"
+    hint = "Look at the engine's lines in the log: the file, the memory and the options of the model."
+
+
 class Misused(RightseatError):
     code = "misuse"
     visibility = DEV_ONLY
@@ -327,6 +362,16 @@ class Misused(RightseatError):
 class TooManyRounds(RightseatError):
     code = "too_many_rounds"
     hint = "Ask for less at once, or raise `rounds` of this assistant."
+
+
+class ToolThreadsExhausted(RightseatError):
+    code = "threads_exhausted"
+    hint = "Restart the server, and give the tool a timeout of its own: its earlier calls still run."
+
+
+class ChildDied(RightseatError):
+    code = "tool_crashed"
+    hint = "Look at the tool's own lines in the log; the call may have had an effect."
 
 
 class FlowFailed(RightseatError):

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from rightseat.errors import WeightsError
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.weights import WeightsError
 from rightseat.server.terminal_progress import show_download
 
 ROOT = Path(__file__).resolve().parents[2]

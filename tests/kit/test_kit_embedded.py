@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from rightseat.models.llamacpp.weights import EMBEDDED, WeightsError
+from rightseat.errors import WeightsError
+from rightseat.models.llamacpp.weights import EMBEDDED
 from tests.kit import embedded
 from tests.kit.embedded import COULD_NOT_FETCH, WeightsFetchError, choose_folder, fetch_weights
 

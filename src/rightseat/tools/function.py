@@ -14,7 +14,7 @@ from typing import Annotated, Any, overload
 
 import pydantic
 
-from rightseat.errors import ConfigError, RightseatError
+from rightseat.errors import ConfigError, ToolThreadsExhausted
 from rightseat.tools.subprocess import ToolProcesses
 from rightseat.types.events import Event
 from rightseat.types.streams import closing
@@ -100,10 +100,6 @@ def strip_titles(schema: Any) -> Any:
         elif not (key == "title" and isinstance(item, str)):
             stripped[key] = item if key in _VALUE_KEYS else strip_titles(item)
     return stripped
-
-
-class ToolThreadsExhausted(RightseatError):
-    code = "threads_exhausted"
 
 
 class ToolThreadRunner:

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
-from rightseat.errors import ConfigError, RightseatError
+from rightseat.errors import ChildDied, ConfigError
 from rightseat.types.streams import start_task
 
 log = logging.getLogger(__name__)
@@ -47,10 +47,6 @@ class ChildReply(Struct, frozen=True):
     value: Any = None
     error: str = ""
     failed: bool = False
-
-
-class ChildDied(RightseatError):
-    code = "tool_crashed"
 
 
 class ToolProcesses:

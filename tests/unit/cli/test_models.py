@@ -14,9 +14,9 @@ import pytest
 
 from rightseat.cli import models
 from rightseat.config.settings import AssistantSettings, Config, ModelSettings
-from rightseat.errors import NotFound
+from rightseat.errors import NotFound, WeightsError
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.weights import EMBEDDED, Weights, WeightsError
+from rightseat.models.llamacpp.weights import EMBEDDED, Weights
 from rightseat.wiring import default_model
 
 ENV = ("OPENAI_API_KEY", "OPENAI_BASE_URL")

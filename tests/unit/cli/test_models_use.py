@@ -12,13 +12,13 @@ import pytest
 from rightseat.cli import models
 from rightseat.cli.serve import list_startup_rows, print_startup
 from rightseat.config.settings import Config, ModelSettings
-from rightseat.errors import ConfigError, NotFound
+from rightseat.errors import ConfigError, NotFound, WeightsError
 from rightseat.models.llamacpp import pulled, weights
 from rightseat.models.llamacpp.curated import CURATED_MODELS
 from rightseat.models.llamacpp.download import SourceRecord
 from rightseat.models.llamacpp.hub import DownloadError, Hub
 from rightseat.models.llamacpp.machine import Machine
-from rightseat.models.llamacpp.weights import EMBEDDED, WeightsError
+from rightseat.models.llamacpp.weights import EMBEDDED
 from rightseat.wiring import default_model
 from rightseat.wiring.default_model import choose_model
 from rightseat.wiring.from_config import build_runtime

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from rightseat import Runtime
-from rightseat.errors import ConfigError
+from rightseat.errors import ChildDied, ConfigError
 from rightseat.tools.function import tool
-from rightseat.tools.subprocess import ChildDied, ChildReply, ToolProcesses
+from rightseat.tools.subprocess import ChildReply, ToolProcesses
 from rightseat.types.streams import closing
 from rightseat.types.tools import Result, Tool, ToolContext
 from rightseat.types.turn import Turn

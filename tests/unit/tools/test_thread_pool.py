@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from rightseat.tools.function import MAX_ABANDONED, ToolThreadRunner, ToolThreadsExhausted
+from rightseat.errors import ToolThreadsExhausted
+from rightseat.tools.function import MAX_ABANDONED, ToolThreadRunner
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.kit.waiting import wait_until
 

@@ -45,7 +45,7 @@ class ReasoningRules(Struct, frozen=True, kw_only=True):
 
 
 # Hosts of each vendor, names of its models on other servers, its rules.
-_VENDORS: dict[ReasoningVendor, tuple[tuple[str, ...], str, ReasoningRules]] = {
+VENDORS: dict[ReasoningVendor, tuple[tuple[str, ...], str, ReasoningRules]] = {
     "deepseek": (
         ("api.deepseek.com",),
         r"deepseek-(v3\.[2-9]|v[4-9])",
@@ -78,14 +78,14 @@ def find_rules(
     """Return the rules of a vendor, found by the server's host, else by the model's name. Open weights on a server of
     their own get no fields that only the vendor's server knows."""
     rules = ReasoningRules()
-    known = vendor or next((key for key, (hosts, _, _) in _VENDORS.items() if host in hosts), None)
+    known = vendor or next((key for key, (hosts, _, _) in VENDORS.items() if host in hosts), None)
     if known is None and host.endswith("aiplatform.googleapis.com"):
         known = "google"
     if known is not None:
-        rules = _VENDORS[known][2]
+        rules = VENDORS[known][2]
     else:
         base_name = base_model_name(name)
-        matches = (found for _, pattern, found in _VENDORS.values() if pattern and re.match(pattern, base_name))
+        matches = (found for _, pattern, found in VENDORS.values() if pattern and re.match(pattern, base_name))
         rules = replace(next(matches, rules), body={}, disables_by_type=False)
     if returns_reasoning is not None:
         rules = ReasoningRules(text="calls") if returns_reasoning and not rules.active else rules

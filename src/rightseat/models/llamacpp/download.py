@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 from yarl import URL
 
-from rightseat.errors import RightseatError
+from rightseat.errors import GgufError, RightseatError
 from rightseat.http.client import HttpClients, IncompleteResponse, Response, format_request_head
 from rightseat.http.fetch.fetch import MAX_REDIRECTS, REDIRECT_STATUSES
 from rightseat.http.idle import IdleTimer
@@ -313,7 +313,7 @@ def verify_download(partial: PartialFile, source: DownloadSource) -> None:
         else:
             # Without a checksum the header says whether all tensors are there.
             gguf.read_header(partial.path)
-    except (DownloadError, gguf.GgufError) as error:
+    except (DownloadError, GgufError) as error:
         partial.discard()
         raise DownloadError(
             f"{error.message} The file was deleted. Pull again; if that does not help, try another mirror or file."

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from rightseat.errors import ConfigError
+from rightseat.errors import GgufError
 
 Scalar = bool | int | float | str
 
@@ -45,10 +45,6 @@ _SIZES = (
     (256, {21: 110, 22: 82, 23: 136, 29: 56, 34: 54, 35: 66}),
 )
 _BLOCKS = {kind: (elements, size) for elements, sizes in _SIZES for kind, size in sizes.items()}
-
-
-class GgufError(ConfigError):
-    code = "bad_gguf"
 
 
 @dataclass(frozen=True, slots=True)

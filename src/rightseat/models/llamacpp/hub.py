@@ -14,9 +14,9 @@ from typing import Any
 from yarl import URL
 
 from rightseat.config.secret import Secret
+from rightseat.errors import WeightsError
 from rightseat.http.client import parse_base_url
 from rightseat.http.retry import parse_retry_after
-from rightseat.models.llamacpp.weights import WeightsError
 from rightseat.types.text import closest_match, decode_or_none
 
 DEFAULT_ENDPOINT = "https://huggingface.co"

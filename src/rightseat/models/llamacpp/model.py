@@ -71,7 +71,8 @@ class PromptOptions(Struct, frozen=True, kw_only=True):
     """Options of prompts and completions."""
 
     tool_format: str | None = None
-    """The format of tool calls. Without it, the chat template decides."""
+    """The format of tool calls. Without it, `signatures` for the embedded model with its adapter; else the chat
+    template decides."""
     chat_template: str | None = None
     """The chat template: a file, `chatml`, or the name of a template in the GGUF file. Without it, the model's own."""
     publish: Literal["typescript", "json"] = "typescript"
@@ -83,13 +84,13 @@ class PromptOptions(Struct, frozen=True, kw_only=True):
     """Whether a model that can do both thinks before it answers. Without it, its chat template decides; models that
     were pulled by a name of the list do not think."""
     max_tokens: Annotated[int, Meta(ge=1)] = 2048
-    """The most tokens of an answer if the caller sets no limit."""
+    """The most tokens of an answer if the caller sets no limit. Without it, 512 for the embedded model, else 2048."""
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     """The temperature if the caller sets none. Without it, 0.2 for the embedded model, else the engine's default."""
     choice: Literal["model", "likelihood"] | None = None
-    """How a tool is chosen if the template does not support tools: `model` asks the model, `likelihood` takes the
-    tool whose description makes the question most likely. Without it, `likelihood` for the embedded model, else
-    `model`."""
+    """How a tool is chosen with the format `generic`: `model` asks the model, `likelihood` takes the tool whose
+    description makes the question most likely. Without it, `likelihood` for the embedded model, else `model`; the
+    embedded model's adapter has a format of its own and chooses itself."""
 
 
 class ModelDescription(Struct, frozen=True):

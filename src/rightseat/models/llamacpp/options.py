@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from rightseat.config.options import parse_options
 from rightseat.config.secret import Secret
-from rightseat.errors import ConfigError
+from rightseat.errors import ConfigError, GgufError
 from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models.llamacpp import curated, formats, gguf, prefix_cache, pulled, weights
 from rightseat.models.llamacpp.child import LaunchOptions
@@ -33,7 +33,7 @@ Seconds = Annotated[float, Meta(gt=0)]
 Pooling = Literal["mean", "cls", "last"]
 S = TypeVar("S", bound="CommonOptions")
 # Best settings for the embedded model, measured in evals/local.md.
-_EMBEDDED_DEFAULTS = {"temperature": 0.2, "choice": "likelihood", "tool_format": "signatures", "max_tokens": 512}
+EMBEDDED_DEFAULTS = {"temperature": 0.2, "choice": "likelihood", "tool_format": "signatures", "max_tokens": 512}
 _POOLING_LAST = 3  # llama.cpp's number
 # Thinking would take minutes where the processor answers.
 _CURATED_DEFAULTS = {"thinking": False}
@@ -157,7 +157,7 @@ def _choose_settings(path: Path, settings: LocalOptions) -> MachineSettings:
     """Return the settings by the machine, with the options that are set in their place."""
     header, size = None, 0
     # The engine reports a missing or broken file at its start, and `rightseat doctor` before.
-    with suppress(gguf.GgufError, OSError):
+    with suppress(GgufError, OSError):
         size = path.stat().st_size
         header = gguf.read_header(path) if settings.context is None else None
     chosen = choose_machine_settings(get_machine(), header, weights_bytes=size, slots=settings.slots)
@@ -200,7 +200,7 @@ def _check_file(name: str, label: str) -> Path:
 
 def _find_defaults(name: str) -> Mapping[str, Any]:
     if not name:
-        return _EMBEDDED_DEFAULTS
+        return EMBEDDED_DEFAULTS
     return _CURATED_DEFAULTS if curated.find_curated(name) and not Path(name).is_file() else {}
 
 

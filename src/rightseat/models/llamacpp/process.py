@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 from rightseat.config.secret import Secret
-from rightseat.errors import ConfigError
+from rightseat.errors import LocalModelNotStarted
 from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models.llamacpp.child import LaunchOptions, LaunchRequest, LaunchResult
 from rightseat.models.llamacpp.client import DEFAULT_TIMEOUTS, LlamaServerClient
@@ -28,10 +28,6 @@ _EXIT_GRACE_SECONDS = 0.5
 _POLL_SECONDS = 0.05
 
 log = logging.getLogger(__name__)
-
-
-class LocalModelNotStarted(ConfigError):
-    code = "local_model_not_started"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from rightseat.errors import WeightsError
 from rightseat.models.llamacpp.download import (
     Download,
     PartialFile,
@@ -23,7 +24,7 @@ from rightseat.models.llamacpp.download import (
     verify_download,
 )
 from rightseat.models.llamacpp.hub import DownloadSource, Hub
-from rightseat.models.llamacpp.weights import WeightsError, cache_folder, exclusive_lock
+from rightseat.models.llamacpp.weights import cache_folder, exclusive_lock
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 

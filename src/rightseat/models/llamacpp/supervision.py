@@ -11,21 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rightseat.config.secret import Secret
-from rightseat.errors import Incomplete, UpstreamError, UpstreamRefused
+from rightseat.errors import Incomplete, LocalModelDied, LocalModelNotStarted, UpstreamRefused
 from rightseat.http.retry import compute_backoff
 from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.client import ChatEvent, ChunkT, CompletionChunk, LlamaServerClient
-from rightseat.models.llamacpp.process import LocalModelNotStarted, ServerProcess, SupervisionPolicy
+from rightseat.models.llamacpp.process import ServerProcess, SupervisionPolicy
 from rightseat.types.streams import closing
 
 log = logging.getLogger(__name__)
-
-
-class LocalModelDied(UpstreamError):
-    """The local model's process exited, or hung and was killed."""
-
-    code = "local_model_died"
-    status = 503
 
 
 class ManagedServer:

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rightseat.errors import CallerError, ConfigError
+from rightseat.errors import CallerError, ConfigError, TemplateRefused
 from rightseat.models.llamacpp.control_tokens import ControlTokens, TrustedText
 from rightseat.models.llamacpp.gguf import GgufHeader
 from rightseat.models.llamacpp.sandbox import TEMPLATE_ERRORS, Clock, TemplateLimitExceeded, TemplateSandbox
@@ -133,10 +133,6 @@ TOOL_USE = "tool_use"
 _PROBE_SECONDS = 20.0
 _RENDER_SECONDS = 2.0
 log = logging.getLogger(__name__)
-
-
-class TemplateRefused(ConfigError):
-    code = "chat_template"
 
 
 class TemplateSources(Struct, frozen=True):

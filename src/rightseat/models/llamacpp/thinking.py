@@ -19,7 +19,7 @@ RESERVED_VARIABLES = frozenset(
 )
 
 # Tokens for the thoughts of a model whose template has no efforts. More than `medium` has no limit.
-_BUDGETS = {"low": 512, "medium": 2048}
+BUDGETS = {"low": 512, "medium": 2048}
 # The three efforts of Kimi's template, which refuses all others.
 _KIMI_EFFORTS = {"low": "low", "medium": "high", "high": "high", "xhigh": "max", "max": "max"}
 
@@ -76,7 +76,7 @@ def build_budget(settings: SamplingSettings, tags: ThinkingTags, source: str) ->
     request = ThinkingRequest.from_settings(settings)
     budget = request.budget
     if budget is None and "reasoning_effort" not in source:
-        budget = _BUDGETS.get(request.effort or "")
+        budget = BUDGETS.get(request.effort or "")
     if budget is None or budget < 0 or not tags.active_tags:
         return {}
     return {

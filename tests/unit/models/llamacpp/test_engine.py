@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from rightseat.errors import ContextTooLong, UpstreamRefused
+from rightseat.errors import ContextTooLong, LocalModelDied, LocalModelNotStarted, UpstreamRefused
 from rightseat.models.llamacpp import control_tokens, gguf, template, weights
 from rightseat.models.llamacpp.child import LaunchOptions, count_threads
 from rightseat.models.llamacpp.client import CompletionChunk
 from rightseat.models.llamacpp.machine import get_machine
-from rightseat.models.llamacpp.process import LocalModelNotStarted, SupervisionPolicy
-from rightseat.models.llamacpp.supervision import AttachedServer, LocalModelDied, ManagedServer
+from rightseat.models.llamacpp.process import SupervisionPolicy
+from rightseat.models.llamacpp.supervision import AttachedServer, ManagedServer
 from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from tests.kit.process import is_alive, list_tree

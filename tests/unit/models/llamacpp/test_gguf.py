@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rightseat.errors import GgufError
 from rightseat.models.llamacpp import gguf
-from rightseat.models.llamacpp.gguf import GgufError
 from tests.unit.models.llamacpp import gguf_files
 
 HUGE = 2**63

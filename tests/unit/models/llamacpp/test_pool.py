@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from rightseat.errors import LocalModelNotStarted
 from rightseat.models.llamacpp import supervision
 from rightseat.models.llamacpp.child import LaunchOptions
-from rightseat.models.llamacpp.process import LocalModelNotStarted, SupervisionPolicy
+from rightseat.models.llamacpp.process import SupervisionPolicy
 from rightseat.models.llamacpp.supervision import SharedServer
 from tests.kit.process import is_alive, list_tree
 from tests.kit.timeouts import HANG_TIMEOUT

@@ -7,17 +7,11 @@ import resource
 import pytest
 from msgspec.structs import replace
 
-from rightseat.errors import CallerError
+from rightseat.errors import CallerError, TemplateRefused
 from rightseat.models.llamacpp import template
 from rightseat.models.llamacpp.control_tokens import ControlTokens
 from rightseat.models.llamacpp.gguf import GgufHeader
-from rightseat.models.llamacpp.template import (
-    OPENING_USER_TEXT,
-    ChatTemplate,
-    TemplateRefused,
-    repair_source,
-    to_template_messages,
-)
+from rightseat.models.llamacpp.template import OPENING_USER_TEXT, ChatTemplate, repair_source, to_template_messages
 from rightseat.models.llamacpp.template_probe import TemplateCapabilities
 from rightseat.types.messages import Message, ToolCall, text_message
 

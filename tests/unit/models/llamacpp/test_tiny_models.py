@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.errors import AddressRefused, CallerError, ConfigError
+from rightseat.errors import AddressRefused, CallerError, ConfigError, LocalModelNotStarted
 from rightseat.http.fetch.fetch import FetchResult, OutboundClient
 from rightseat.models.llamacpp import media
-from rightseat.models.llamacpp.process import LocalModelNotStarted
 from rightseat.wiring.lookup import make_model
 from tests.kit import tiny_gguf
 from tests.kit.app_server import serve_runtime

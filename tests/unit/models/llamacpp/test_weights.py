@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from rightseat.errors import WeightsError
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.weights import Weights, WeightsError
+from rightseat.models.llamacpp.weights import Weights
 
 pytestmark = pytest.mark.io
 

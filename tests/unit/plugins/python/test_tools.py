@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from rightseat import Runtime
 from rightseat.engine.loop import Assistant
+from rightseat.errors import ChildDied
 from rightseat.plugins.catalog import LoadedPlugin, PluginCatalog
 from rightseat.plugins.python.tools import PythonPolicy, ScriptLoadError, describe_in_process, make_script_tools
 from rightseat.plugins.selection import ToolSelection
 from rightseat.tools import subprocess
-from rightseat.tools.subprocess import ChildDied, Confinement, ToolProcesses
+from rightseat.tools.subprocess import Confinement, ToolProcesses
 from rightseat.types.events import CallResult, Interrupt
 from rightseat.types.messages import FileMessagePart, Message, TextMessagePart, text_message
 from rightseat.types.streams import closing
