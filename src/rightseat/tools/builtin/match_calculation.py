@@ -60,7 +60,7 @@ _OPERATORS = tuple(
         (r"\b(?:the )?(?:square root|sqrt|root) of\b", "√"),
         (r"\b(?:the )?factorial of (\d+)|\b(\d+) factorial\b", lambda match: f"factorial({match[1] or match[2]})"),
         (r"\bhalf (?:of )?(?=[\d(√])", "0.5 * "),
-        (r"\b(?:a|1) (?:quarter|fourth) of\b", "0.25 *"),
+        (r"\b(?:(?:a|1) )?(?:quarter|fourth) of\b", "0.25 *"),
         (r"\b3 (?:quarters|fourths) of\b", "0.75 *"),
         (r"\b(?:a|1) third of\b", "(1/3) *"),
         (r"\b(?:a|1) fifth of\b", "0.2 *"),
@@ -110,6 +110,8 @@ def match_whole(text: str) -> str | None:
 def match_english(text: str) -> str | None:
     core = _OPENINGS.sub("", " ".join(text.lower().replace("’", "'").split()))
     core = core.rstrip("? ") if re.search(r"\d!\??$", core) else _ENDINGS.sub("", core)
+    core = re.sub(r"^weeks (?=until|till|til|to )", "how many weeks ", core)
+    core = re.sub(r"(\d) degrees? ([cf])\b", r"\1 \2", core)
     core = re.sub(r"^what (\S.*\d.*) (?:is|makes|equals|are)$", r"what is \1", core)
     for rule in (match_time, match_time_until, match_dates):
         if expression := rule(core):
@@ -185,6 +187,11 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
          r"(?:(?:group|class|team|total) of )?(N) [a-z]+ (?:(?:[a-z']+ ){0,6}[a-z']+)?[,.;:]? ?(?:so )?"
          r"how (?:many|much)(?: [a-z]+){0,2}? "
          r"(?:is|are|was|were|would|does)(?: (?:that|it|this|those|they|be|make|mean))+(?: in total)?", r"\1% of \2"),
+        (r"(N) [a-z]+ (?:cost|costs|are|for|is|come to|were) (N)[,.;]? ?(?:so |then )?how much (?:is|for|does|would|was|do) "
+         r"(?:just )?(?:one|1|each|a single one)(?: (?:of them|one|cost|costs|be))*", r"\2 / \1"),
+        (r"(N) [a-z]+ (?:for|among|between|shared by|split between) (N) (?:[a-z]+|of us)[,.;]? ?(?:so )?how many (?:[a-z]+ )?"
+         r"(?:does|do|will|would|can|for|is) (?:each|every|everyone|they each)(?: [a-z]+){0,3}", r"\1 / \2"),
+        (r"(N) (?:a|per|each|every) month (?:over|for|in) (?:a|1|the|a whole|1 whole) year", r"\1 * 12"),
         (r"(?:what )?(?:percentage|percent|%) of (N) is (N)", r"\2 / \1 * 100"),
         (r"(N) (?:is )?(?:as )?(?:what|a) (?:percentage|percent|%) of (N)", r"\1 / \2 * 100"),
         (r"(N) (?:is|as) (?:what )?(?:percentage|percent|%) of (N)", r"\1 / \2 * 100"),
@@ -238,7 +245,10 @@ _LIST_PHRASE = re.compile(
     rf"(?:the )?({'|'.join(sorted(_LIST_FUNCTIONS, key=len, reverse=True))})(?: (?:number|value))?"
     rf"(?: of| from| among)?(?: the)?(?: (?:following )?numbers?)?:? ({_LIST})"
 )
-_ADD_UP = re.compile(rf"(?:add(?: up)?|sum(?: up)?|total)(?: the numbers)?:? ({_LIST})")
+_ADD_UP = re.compile(
+    rf"(?:add(?: up)?|sum(?: up)?|total)(?: the numbers)?:? ({_LIST})|"
+    rf"({_LIST}) (?:added (?:together|up)|combined|all together|together)"
+)
 
 
 def match_phrases(core: str) -> str | None:

@@ -103,7 +103,7 @@ def match_amounts(core: str) -> str | None:
     core = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", core)
     # The numerals of these words are none.
     core = core.replace("百分之", "pct").replace("百分比", "ratio").replace("比例", "ratio").replace("一半", "half")
-    core = replace_chinese_numerals(core)
+    core = re.sub(r"(华氏|摄氏)(\d+(?:\.\d+)?)度?", r"\2\1度", replace_chinese_numerals(core))
     if expression := match_units(core):
         return expression
     asked = re.sub(rf"{_HOW_MUCH}$|(?:=|等于)$", "", core)
@@ -359,6 +359,11 @@ def match_calendar(core: str) -> str | None:
         return f"days_in_month({year}, {int(match['month'])})" if 1 <= int(match["month"]) <= 12 else None
     if re.fullmatch(r"(?:这个月|本月)(?:一共|总共|共)?有(?:多少|几)天", core):
         return "days_in_month(year(today()), month(today()))"
+    if (
+        re.fullmatch(r"(?:今年|这一?年|本年)(?:还|只)?(?:剩下?|有|剩余)(?:多少|几)天(?:了|过完|结束)?", text)
+        and "剩" in text
+    ):
+        return "days_between(today(), date(year(today()), 12, 31))"
     if match := re.fullmatch(r"(?:(?P<year>\d{4})年|(?P<word>今年|明年|去年))(?:一共|总共|共)?有(?:多少|几)天", text):
         return f"days_in_year({match['year'] or _YEARS[match['word']]})"
     if match := re.fullmatch(

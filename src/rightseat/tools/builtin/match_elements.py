@@ -46,10 +46,15 @@ def match_elements(text: str) -> str | None:
     return match_place_time(core) or (match_near_day_han(core) if _HAN.search(core) else match_near_day(core))
 
 
+def find_places(text: str) -> set[str]:
+    """Return the cities with a known time zone that a text names, in lower case."""
+    return {match[0] for match in _CITY.finditer(text.lower())} - {"utc", "gmt"}
+
+
 def match_place_time(core: str) -> str | None:
     if not _ASKS_TIME.search(core) or _OTHER_TIME.search(core.replace("live in", "").replace("lives in", "")):
         return None
-    places = {match[0] for match in _CITY.finditer(core)} - {"utc", "gmt"}
+    places = find_places(core)
     if len(places) != 1:
         return None
     place = places.pop()

@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from rightseat.models.llamacpp.embedded.clauses import Vocabulary, is_chinese, is_statement, split_clauses
+from rightseat.tools.builtin.match_elements import find_places
 from rightseat.tools.builtin.numerals import replace_chinese_numerals, replace_english_numerals
 
 MAX_PEOPLE = 100
@@ -21,7 +22,7 @@ _CLOCK_WORDS = Vocabulary("""
 time date day month year hour minute full timezone zone week weekday clock timestamp today todays tonight currently
 current present exact moment utc gmt universal late look check read display print monday tuesday wednesday thursday
 friday saturday sunday noon midnight morning afternoon evening lost track forgot watch
-当前 此刻 这会儿 今天 今儿 今日 几点钟 几点 钟 时间 时候 日期 几号 几月 几日 几 号 日 月份 月 年份 年 星期几 星期
+当前 此刻 这会儿 今天 今儿 今日 几点钟 几点 日子 钟 时间 时候 日期 几号 几月 几日 几 号 日 月份 月 年份 年 星期几 星期
 周几 礼拜几 礼拜 天 早上 上午 中午 下午 晚上 世界时 标准 看看 看 查看 查询 查 显示 报时 报 忘 表 手表
 """)
 _THING = r"(?:time|date|day|weekday|month|year)"
@@ -37,7 +38,7 @@ _CLOCK = re.compile(
     r"^(?:the )?time$"
 )
 _CLOCK_ZH = re.compile(
-    r"(?:现在|当前|目前|此刻|这会儿|今天|今日|今儿).{0,12}(?:几点|几号|几月|几日|星期几|周几|礼拜几|哪一?[天年月]|"
+    r"(?:现在|当前|目前|此刻|这会儿|今天|今日|今儿).{0,12}(?:几点|几号|几月|几日|星期几|周几|礼拜几|哪一?[天年月]|什么日子|"
     r"时间|日期|时候|多少号)|几点钟?[了啦]|^报时|utc时间|^(?:看|查|报|给我|帮我)?(?:看|查|报)?(?:一下|下)?时间$"
 )
 _OTHER_TIME = re.compile(r"\d|\b(?:in|from|to|lives?|when|if|film|movie|story|calendar|flight)\b|时差|国|那边|如果")
@@ -46,6 +47,8 @@ _OTHER_TIME = re.compile(r"\d|\b(?:in|from|to|lives?|when|if|film|movie|story|ca
 def match_clock(question: str) -> dict[str, Any] | None:
     """Return the arguments of demo_clock for a question about the present time or date without a place."""
     clauses = split_clauses(question)
+    if any(map(find_places, clauses)):
+        return None
     rest = [clause for clause in clauses if not _CLOCK_WORDS.covers(clause)]
     is_aside = all(is_statement(clause) and not _OTHER_TIME.search(clause) for clause in rest)
     asks = any(_CLOCK.search(clause) or _CLOCK_ZH.search(clause) for clause in clauses if clause not in rest)

@@ -152,7 +152,7 @@ def find_draft(request: str) -> str | None:
 
         return find_chinese_draft(text)
     match = _REQUEST.match(text)
-    if match is None or _OTHER_WRITING.search(text) or _OTHER_KIND.search(text[: match.start("kind")]):
+    if match is None or _OTHER_WRITING.search(text) or _OTHER_KIND.search(text[: match.end("kind") + 12]):
         return None
     who = _find_recipient(match["rest"]) or _find_recipient(text)
     rest = _RECIPIENT.sub("", match["rest"], count=1) if who else match["rest"]

@@ -170,7 +170,7 @@ CAPABILITY = HelpTopic(
         r"(?: (?:me|us|here|for|with|out|exactly|now))*(?=$|,)|"
         r"\bwhat (?:can|could|should|do) i (?:do|use|try|ask)(?: \w+)?(?: (?:here|first|this|you|"
         r"it))+(?: for)?(?=$|,)|"
-        r"\b(?:tour|overview|introduction|intro|rundown|summary) (?:of|to) (?:what|you|your|this)\b|"
+        r"\b(?:tour|overview|introduction|intro|rundown) (?:of|to) (?:what you|you|your|this(?=$|,| (?:page|app|tool|thing|site)))|"
         r"\bwhat(?: have)? you(?:'ve| have)? got(?=$|,| for me)|\bhow (?:do|can|should|would) i (?:even |actually )?"
         r"use (?:this|you|it)(?: \w+)?(?=$|,)|\bwhat(?:'s|s| is) possible (?:here|with (?:this|you))|"
         r"\bhow can (?:this|you|it)(?: \w+)? help\b|"

@@ -29,6 +29,14 @@ _CLAUSE_HINTS = (
             r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|周[一二三四五六日末]|星期[一二三四五六日]", re.IGNORECASE
         ),
     ),
+    (
+        re.compile(r"\b(?:what time|at what hour|which hour)\b|几点", re.IGNORECASE),
+        re.compile(r"\d{1,2}[:.]\d\d|\b\d{1,2} ?(?:am|pm|o'?clock)\b|\b(?:noon|midnight)\b|[点时]", re.IGNORECASE),
+    ),
+    (
+        re.compile(r"多少钱|什么价|[花付]了?多少"),
+        re.compile(r"\d+(?:\.\d+)?(?:元|块)|[一二两三四五六七八九十百千万]+(?:元|块)"),
+    ),
     (re.compile(r"^\W*(?:who|whose|whom)\b", re.IGNORECASE), re.compile(r"\b[A-Z][a-z]+")),
     (re.compile(r"^\W*where\b|哪里|哪儿|什么地方", re.IGNORECASE), re.compile(r"\b(?:in|at|near|to|from)\b|在|到|从")),
     (
@@ -82,6 +90,17 @@ _THIS_TEXT = re.compile(
 _CHINESE_END = re.compile(
     r"[一下这段话文字篇章内容吧吗呢上面以的主要意思大中心它全是什么讲了出来概括总结：:，。？！?!\s]*"
 )
+_SHORTENING = re.compile(
+    r"\b(?:summar\w+|shorten|(?:make|keep) (?:this|that|it) (?:much )?(?:shorter|short|brief)|shorter|condense\w*|reduce|boil|"
+    r"sum (?:\w+ )?up|gist|main (?:point|idea|message)|key (?:point|message|takeaway)|takeaway|essence|nutshell|tl;?dr|"
+    r"short version|in brief|(?:in|into|to|as|with) (?:just |only )?(?:one|1|a single|a|two) (?:short |simple |single )?"
+    r"(?:sentence|line)|one[- ](?:sentence|line|liner))\b",
+    re.IGNORECASE,
+)
+_SHORTENING_ZH = re.compile(
+    r"缩[成短写减]|精简|简化|浓缩|压缩|概括|总结|归纳|提炼|主要(?:是)?[说讲]|大意|中心思想|重点是|一句话|简单[说讲]|长话短说"
+)
+_THIS_TEXT_ZH = re.compile(r"这[段篇条个]|以[上下]|下面|上面|一句|内容|文字|它|成")
 MAX_INSTRUCTION = 120
 MIN_SUMMARIZED = 2
 # Requests and advice that a sentence of the text cannot answer.
@@ -93,6 +112,11 @@ _WISHES = re.compile(
 # A row of a table is no sentence.
 _TABLE_ROW = re.compile(r"\t|\||^[^\s,]+,[^\s,]+(?:,[^\s,]+)*$")
 MAX_MESSAGE = 20_000
+# A single sentence answers what is in it, and not how and why things are.
+_EXPLANATIONS = re.compile(r"怎么|怎样|如何|为什么|为何|是不是|[吗么]$|对不对|应该|建议|意思")
+_QUESTION_WORDS = re.compile(
+    r"请问|什么时候|什么|多少|哪[里儿个天些]|谁|几|是|的|了|在|有|他|她|它|这|那|一|个|我|你|和|后|以后|能|会|到|去"
+)
 MIN_SHARED = 1.0
 MIN_SHARED_WITH_CONTEXT = 2.0
 # A Chinese sentence with more clauses is shortened to the one that answers.
@@ -123,8 +147,23 @@ def find_answer_sentence(message: str) -> str | None:
     ):
         return None
     # Most pairs of Chinese characters cross the border of two words.
-    share = 9 if detect_language(question) == "zh" else 3
-    return choose_sentence(question, passage, max(MIN_SHARED, len(list_terms(question)) / share))
+    is_zh = detect_language(question) == "zh"
+    share = 9 if is_zh else 3
+    best = choose_sentence(question, passage, max(MIN_SHARED, len(list_terms(question)) / share))
+    return best or (find_only_sentence(question, passage) if is_zh else None)
+
+
+def find_only_sentence(question: str, passage: list[str]) -> str | None:
+    """Return the only sentence of a Chinese text, or its answering clause, if a character of the question is in it."""
+    if len(passage) != 1 or _EXPLANATIONS.search(question):
+        return None
+    known = set(re.findall(r"[\u4e00-\u9fff]", _QUESTION_WORDS.sub("", question)))
+    if not known & set(passage[0]):
+        return None
+    hints = [hint for asks, hint in _CLAUSE_HINTS if asks.search(question)]
+    clauses = [clause.strip(" 。！") for clause in re.split(r"[，；]", passage[0])]
+    answering = [clause for clause in clauses if any(hint.search(clause) for hint in hints)]
+    return f"{answering[0]}。" if len(answering) == 1 else passage[0]
 
 
 def find_lead_sentence(message: str) -> str | None:
@@ -157,6 +196,8 @@ def strip_instruction(text: str) -> str | None:
 def is_summary_instruction(sentence: str) -> bool:
     """Whether a short sentence asks for a summary of the text beside it, and not of something else."""
     bare = sentence.strip()
+    if names_summary(bare):
+        return True
     match = _SUMMARY.match(bare) if len(bare) <= MAX_INSTRUCTION else None
     if match is None or _OTHER_FORMS.search(bare):
         return False
@@ -166,6 +207,24 @@ def is_summary_instruction(sentence: str) -> bool:
     if bare[-1] in ".!" and _STATEMENT.match(bare):
         return False
     return bare[-1] == ":" or "\n" in sentence or not re.search(r"\w", after) or bool(_THIS_TEXT.search(bare))
+
+
+def names_summary(instruction: str) -> bool:
+    """Whether an instruction that ends before a text, or after it, names a summary and the text, in any words."""
+    if not instruction or len(instruction) > MAX_INSTRUCTION or _OTHER_FORMS.search(instruction):
+        return False
+    if detect_language(instruction) == "zh":
+        return bool(_SHORTENING_ZH.search(instruction)) and bool(
+            _THIS_TEXT_ZH.search(instruction) or instruction[-1] in ":："
+        )
+    asks = instruction[-1] in ":?" or (
+        instruction[-1] not in ".!" and not re.match(r"(?:the|an?|i|we)\b", instruction, re.I)
+    )
+    return (
+        asks
+        and bool(_SHORTENING.search(instruction))
+        and bool(_THIS_TEXT.search(instruction) or instruction[-1] == ":")
+    )
 
 
 def find_context_sentence(question: str, context: str) -> str | None:
