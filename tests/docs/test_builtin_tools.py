@@ -44,7 +44,7 @@ def test_the_pages_messages(message: str, call: str) -> None:
     assert match_calculation(message) == (None if call == "none" else {"expression": call})
 
 
-@pytest.mark.demand("builtin.facts")
+@pytest.mark.demand("five_minutes.facts_looked_up")
 @pytest.mark.parametrize(("question", "answer"), list_rows("| question | answer |"))
 def test_the_pages_facts(question: str, answer: str) -> None:
     assert find_fact(question) == (None if answer == "none" else answer)

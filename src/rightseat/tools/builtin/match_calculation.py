@@ -187,9 +187,11 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
          r"(?:(?:group|class|team|total) of )?(N) [a-z]+ (?:(?:[a-z']+ ){0,6}[a-z']+)?[,.;:]? ?(?:so )?"
          r"how (?:many|much)(?: [a-z]+){0,2}? "
          r"(?:is|are|was|were|would|does)(?: (?:that|it|this|those|they|be|make|mean))+(?: in total)?", r"\1% of \2"),
-        (r"(N) [a-z]+ (?:cost|costs|are|for|is|come to|were) (N)[,.;]? ?(?:so |then )?how much (?:is|for|does|would|was|do) "
+        (r"(N) [a-z]+ (?:cost|costs|are|for|is|come to|were) (N)[,.;]? ?(?:so |then )?how much (?:is|for|does|"
+         r"would|was|do) "
          r"(?:just )?(?:one|1|each|a single one)(?: (?:of them|one|cost|costs|be))*", r"\2 / \1"),
-        (r"(N) [a-z]+ (?:for|among|between|shared by|split between) (N) (?:[a-z]+|of us)[,.;]? ?(?:so )?how many (?:[a-z]+ )?"
+        (r"(N) [a-z]+ (?:for|among|between|shared by|split between) (N) (?:[a-z]+|"
+         r"of us)[,.;]? ?(?:so )?how many (?:[a-z]+ )?"
          r"(?:does|do|will|would|can|for|is) (?:each|every|everyone|they each)(?: [a-z]+){0,3}", r"\1 / \2"),
         (r"(N) (?:a|per|each|every) month (?:over|for|in) (?:a|1|the|a whole|1 whole) year", r"\1 * 12"),
         (r"(?:what )?(?:percentage|percent|%) of (N) is (N)", r"\2 / \1 * 100"),

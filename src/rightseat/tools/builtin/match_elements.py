@@ -128,7 +128,7 @@ _DAYS_HAN = {"大前天": -3, "前天": -2, "昨天": -1, "昨日": -1, "明天"
 
 def match_near_day_han(text: str) -> str | None:
     """Return the date of a day that is named by its distance, in Chinese: 三天后是几号."""
-    core = _FILLERS_HAN.sub("", replace_chinese_numerals(text).replace("半个月", "15天"))
+    core = replace_chinese_numerals(_FILLERS_HAN.sub("", text.replace("半个月", "15天")))
     if len(core) > MAX_ELEMENTS or not _ASKS_DAY_HAN.search(core):
         return None
     rest = _ASKS_DAY_HAN.sub("", core)

@@ -112,7 +112,7 @@ _LINKS = (
     ("because", r"[,.;:-]\s*(?:because |since |as )?(?P<body>(?:i|i'm|im|i've|ive|we|we're|my|our|the|her|his|"
                 r"their|she|he|they|it|there|its|an?|\w+ (?:is|are|has|was|were|will))\b.+)"),
     ("because", r"\bbecause (?P<body>.+)"),
-    ("purpose", r"(?<=\w) to (?P<body>(?:cancel|complain|invite|thank|apologi[sz]e|confirm|reschedule|postpone|"
+    ("purpose", r"(?:^|(?<=\s))to (?P<body>(?:cancel|complain|invite|thank|apologi[sz]e|confirm|reschedule|postpone|"
                 r"request|decline|accept|remind|report|return|order|book|change|move|congratulate|wish|quit|"
                 r"resign)\b.+)"),
     ("reason", r"\bfor (?P<body>(?!my |our |the |an? |me\b|him\b|her\b|us\b)\w+ing\b.+|(?:the|all|his|her|"
@@ -162,9 +162,7 @@ def find_draft(request: str) -> str | None:
         body = _find_told(before)
         link = "because" if body else link
     is_letter = bool(re.match(r"e-?mail|mail|letter", match["kind"], re.IGNORECASE))
-    occasion = _find_occasion(
-        f"{match['style']} {match['kind']} {rest}" if not is_letter else f"{match['style']} {rest}"
-    )
+    occasion = _find_occasion(f"{match['style']} {match['kind']}") or _find_occasion(rest)
     if occasion is not None and not (is_letter and link in ("tell", "please", "ask", "whether")):
         return _write_wish(occasion, who, link, body)
     return _write_letter(who, link, body, is_letter=is_letter) if body else None

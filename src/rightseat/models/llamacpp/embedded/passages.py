@@ -26,7 +26,9 @@ _CLAUSE_HINTS = (
     (
         re.compile(r"\b(?:which|what) (?:day|weekday)\b|星期几|周几|哪[天日]", re.IGNORECASE),
         re.compile(
-            r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|周[一二三四五六日末]|星期[一二三四五六日]", re.IGNORECASE
+            r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|周[一二三四五六日末]|"
+            r"星期[一二三四五六日]",
+            re.IGNORECASE,
         ),
     ),
     (
@@ -65,7 +67,8 @@ _SUMMARY = re.compile(
     r"(?:summari[sz]e|summary|sum (?:(?:this|that|it|all)(?: \w+)? )?up|sum up|tl;?dr|gist|main (?:points?|idea)|"
     r"key points?|short version|in short|in brief|in a nutshell|shorten|condense|boil (?:this|that|it) down)\b|"
     r"(?:in (?:one|1|a single|a few|two) (?:short )?(?:sentences?|lines?|words)\b[^:?\n]{0,60}|"
-    r"(?:so )?what(?:'s|s| is) (?:this|the) (?:(?:text|article|message|passage|email|note|letter) )?(?:all )?about\b)|"
+    r"(?:so )?what(?:'s|s| is) (?:this|the) (?:(?:text|article|message|passage|email|note|"
+    r"letter) )?(?:all )?about\b)|"
     r"[请你能不可以否麻烦帮我忙给把将用一两几句话简单地短要这段文字篇章下面上的内容来，]*"
     r"(?:总结|概括|归纳|摘要|简述|大意|主要内容|主要讲|讲了什么|一句话)",
     re.IGNORECASE,
@@ -91,14 +94,18 @@ _CHINESE_END = re.compile(
     r"[一下这段话文字篇章内容吧吗呢上面以的主要意思大中心它全是什么讲了出来概括总结：:，。？！?!\s]*"
 )
 _SHORTENING = re.compile(
-    r"\b(?:summar\w+|shorten|(?:make|keep) (?:this|that|it) (?:much )?(?:shorter|short|brief)|shorter|condense\w*|reduce|boil|"
-    r"sum (?:\w+ )?up|gist|main (?:point|idea|message)|key (?:point|message|takeaway)|takeaway|essence|nutshell|tl;?dr|"
-    r"short version|in brief|(?:in|into|to|as|with) (?:just |only )?(?:one|1|a single|a|two) (?:short |simple |single )?"
+    r"\b(?:summar\w+|shorten|(?:make|keep) (?:this|that|it) (?:much )?(?:shorter|short|brief)|shorter|"
+    r"condense\w*|reduce|boil|"
+    r"sum (?:\w+ )?up|gist|main (?:point|idea|message)|key (?:point|message|takeaway)|takeaway|essence|"
+    r"nutshell|tl;?dr|"
+    r"short version|in brief|(?:in|into|to|as|with) (?:just |only )?(?:one|1|a single|a|two) (?:short |simple |"
+    r"single )?"
     r"(?:sentence|line)|one[- ](?:sentence|line|liner))\b",
     re.IGNORECASE,
 )
 _SHORTENING_ZH = re.compile(
-    r"缩[成短写减]|精简|简化|浓缩|压缩|概括|总结|归纳|提炼|主要(?:是)?[说讲]|大意|中心思想|重点是|一句话|简单[说讲]|长话短说"
+    r"缩[成短写减]|精简|简化|浓缩|压缩|概括|总结|归纳|提炼|主要(?:是)?[说讲]|大意|中心思想|重点是|一句话|"
+    r"简单[说讲]|长话短说"
 )
 _THIS_TEXT_ZH = re.compile(r"这[段篇条个]|以[上下]|下面|上面|一句|内容|文字|它|成")
 MAX_INSTRUCTION = 120
@@ -162,7 +169,7 @@ def find_only_sentence(question: str, passage: list[str]) -> str | None:
         return None
     hints = [hint for asks, hint in _CLAUSE_HINTS if asks.search(question)]
     clauses = [clause.strip(" 。！") for clause in re.split(r"[，；]", passage[0])]
-    answering = [clause for clause in clauses if any(hint.search(clause) for hint in hints)]
+    answering = list_answering(clauses, hints)
     return f"{answering[0]}。" if len(answering) == 1 else passage[0]
 
 
@@ -255,10 +262,17 @@ def choose_sentence(question: str, passage: list[str], min_shared: float) -> str
     if score_sentence(best, terms) < min_shared:
         return None
     clauses = [clause.strip() for clause in re.split(r"[，；]", best)]
-    answering = [clause for clause in clauses if any(hint.search(clause) for hint in hints)]
+    answering = list_answering(clauses, hints)
     if len(clauses) > MAX_CLAUSES and len(answering) == 1 and score_sentence(answering[0], terms) >= MIN_SHARED:
         best = answering[0]
     return best.strip("“”\"' ")
+
+
+def list_answering(clauses: list[str], hints: list[re.Pattern[str]]) -> list[str]:
+    """Return the clauses with the most of the words that the question hints at; none if no clause has one."""
+    counts = [sum(bool(hint.search(clause)) for hint in hints) for clause in clauses]
+    most = max(counts, default=0)
+    return [clause for clause, count in zip(clauses, counts, strict=True) if count == most > 0]
 
 
 def list_terms(text: str) -> set[str]:
