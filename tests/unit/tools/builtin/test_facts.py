@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from rightseat.tools.builtin.facts import facts, find_fact, load_records, look_up_fact, read_rows
@@ -99,4 +97,3 @@ def test_the_tool_says_that_it_has_no_answer() -> None:
     assert facts.effect == "reads"
     assert "Lima" in str(look_up_fact("capital of Peru?").content)
     assert "not_found" in str(look_up_fact("who is the mayor of Lima").content)
-    assert asyncio  # the tool itself needs no loop
