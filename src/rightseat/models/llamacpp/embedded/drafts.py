@@ -248,9 +248,12 @@ def _write_letter(who: str, link: str, body: str, *, is_letter: bool) -> str:
         greeting = f"Hi {_upper(who)}, " if who else "Hi, "
         own = words if link in ("tell", "because") else sentence
         return f"{greeting}{_lower_first(own).rstrip('.')}{'' if own.endswith('?') else '.'} {closing}"
-    subject = _upper(" ".join(words.split()[:9]).rstrip(",.;"))
+    subject = _upper(_CUT_END.sub("", " ".join(words.split()[:9])).rstrip(",.; "))
     name = _upper(who) if who else "[Name]"
     return f"Subject: {subject}\n\nDear {name},\n\n{sentence} {closing}\n\nKind regards,\n[Your name]"
+
+
+_CUT_END = re.compile(r"(?:[\s,]+(?:at|the|an?|to|of|in|on|for|and|my|your|is|that|because|with|by|from|so|but))+$")
 
 
 def _find_closing(words: str) -> str:

@@ -7,7 +7,8 @@ not sure of its digits: measured over 26 questions, right numbers had a probabil
 A question that opens a chat is asked twice: after examples, which make the answer one short sentence, and without.
 The answer whose first sentence is more probable is shown. A number of a short answer is shown only if both have it,
 and a short answer that shares no word with the other one only if it is probable. Measured over 117 common questions:
-67 right, 22 wrong and 28 left open (three of the examples have other subjects since); the answer without examples alone had 60, 18 and 39, with much untrue detail.
+67 right, 22 wrong and 28 left open, with other subjects in three examples; the answer without examples alone had 60,
+18 and 39, with much untrue detail.
 """
 
 from __future__ import annotations
