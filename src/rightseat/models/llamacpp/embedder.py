@@ -25,6 +25,11 @@ class EndTokens(Struct, frozen=True):
     first: tuple[int, ...] = ()
     last: tuple[int, ...] = ()
 
+    def surround(self, tokens: list[int]) -> bool:
+        """Return whether the tokens have these ends; a client's own tokens may have none."""
+        first, last = tokens[: len(self.first)], tokens[len(tokens) - len(self.last) :]
+        return (tuple(first), tuple(last)) == (self.first, self.last)
+
     def strip(self, tokens: list[int]) -> list[int]:
         """Return the tokens of the text itself."""
         return tokens[len(self.first) : len(tokens) - len(self.last)]
@@ -65,9 +70,9 @@ class Embedder:
         if self._owns_server:
             await self._server.start()
         client = await self._server.client()
-        inputs: list[EmbeddingInput] = [items] if isinstance(items[0], int) else items
+        inputs: list[EmbeddingInput] = [[*items]] if isinstance(items[0], int) else [*items]
         # Other keys that OpenAI's API has, such as `user`, are dropped.
-        request = {name: body[name] for name in ("input", "encoding_format") if name in body}
+        request: dict[str, Any] = {name: body[name] for name in ("input", "encoding_format") if name in body}
         try:
             if self._window is not None and await self._find_too_long(inputs, self._window, client):
                 return await self._embed_in_pieces(inputs, self._window, request, client)
@@ -96,7 +101,7 @@ class Embedder:
         too_long = {number: len(tokens) for number, tokens in enumerate(tokenized) if len(tokens) > window}
         if self._overflow == "refuse" and too_long:
             raise _make_refusal(too_long, window, several=len(inputs) > 1)
-        ends = await _find_end_tokens(tokenized[0], client)
+        ends = await _find_end_tokens(client)
         pieces = [self._split(tokens, window, ends) for tokens in tokenized]
         flat = [piece for group in pieces for piece in group]
         response = await client.embed({"input": flat, "encoding_format": "float"})
@@ -111,6 +116,7 @@ class Embedder:
         """Return the pieces of a text that are embedded: one if it fits or is cut."""
         if len(tokens) <= window:
             return [tokens]
+        ends = ends if ends.surround(tokens) else EndTokens()
         text, size = ends.strip(tokens), max(window - len(ends.first) - len(ends.last), 1)
         count = 1 if self._overflow == "cut" else math.ceil(len(text) / size)
         return [ends.wrap(text[number * size : (number + 1) * size]) for number in range(count)]
@@ -128,12 +134,13 @@ async def _tokenize_inputs(inputs: Sequence[EmbeddingInput], client: LlamaServer
     return await asyncio.gather(*map(tokenize, inputs))
 
 
-async def _find_end_tokens(tokens: list[int], client: LlamaServerClient) -> EndTokens:
+async def _find_end_tokens(client: LlamaServerClient) -> EndTokens:
     """Return the tokens around every text: those of an empty one."""
     around = await client.tokenize("", add=True)
     if len(around) > 1:
         return EndTokens(tuple(around[:1]), tuple(around[1:]))
-    return EndTokens(tuple(around)) if tokens[:1] == around else EndTokens((), tuple(around))
+    sample = await client.tokenize("a", add=True)
+    return EndTokens(tuple(around)) if sample[:1] == around else EndTokens((), tuple(around))
 
 
 def _make_refusal(too_long: dict[int, int], window: int, *, several: bool) -> ContextTooLong:

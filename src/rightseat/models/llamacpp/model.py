@@ -63,6 +63,7 @@ from rightseat.types.events import Usage
 from rightseat.types.messages import Message, text_message
 from rightseat.types.model import MEDIA_MARKER, UNDECLARED, Model, Prompt, RawPrompt
 from rightseat.types.streams import closing
+from rightseat.types.text import estimate_tokens
 
 log = logging.getLogger(__name__)
 
@@ -268,6 +269,8 @@ class LlamaCppModel(Model):
         await self.start()
         text_only, images = media.drop_media(prompt)
         _, rendered = await self._render_prompt(text_only)
+        if len(rendered) > token_counts.MAX_TOKENIZED_CHARS:
+            return estimate_tokens(rendered)
         client = await self._server.client()
         text = await control_tokens.tokenize_prompt(rendered, client)
         tokens = text if isinstance(text, list) else await client.tokenize(text, add=True)

@@ -7,13 +7,15 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
 from rightseat.models.llamacpp.control_tokens import Tokenizer
-from rightseat.types.messages import Message
+from rightseat.models.llamacpp.media import IMAGE_TOKENS
+from rightseat.types.messages import Message, TextMessagePart
 from rightseat.types.text import estimate_tokens
 
 CALL_OVERHEAD = 24
 """Tokens around a call's name and arguments: markup, keys and quotes."""
 _MAX_COUNTS = 1 << 16
-_MAX_TOKENIZED_CHARS = 1 << 20
+MAX_TOKENIZED_CHARS = 1 << 20
+"""Longer texts are estimated: no window holds them, and the server would tokenize for seconds."""
 _TOKENIZED_AT_ONCE = 4
 
 TextKey = tuple[int, int]
@@ -40,8 +42,7 @@ class TokenCounts:
         return [known[key] for key in keys]
 
     async def _count_text(self, text: str, tokenizer: Tokenizer) -> int:
-        if len(text) > _MAX_TOKENIZED_CHARS:
-            # No window holds it, and the server would tokenize for seconds.
+        if len(text) > MAX_TOKENIZED_CHARS:
             return estimate_tokens(text)
         if not text:
             return 0
@@ -57,8 +58,13 @@ async def count_message_tokens(
     numbers = iter(await counts.count_texts([text for group in texts for text in group], tokenizer))
     sums = [sum(next(numbers) for _ in group) for group in texts]
     return [
-        number + overhead + len(message.calls) * CALL_OVERHEAD for number, message in zip(sums, messages, strict=True)
+        number + overhead + len(message.calls) * CALL_OVERHEAD + _count_images(message) * IMAGE_TOKENS
+        for number, message in zip(sums, messages, strict=True)
     ]
+
+
+def _count_images(message: Message) -> int:
+    return sum(not isinstance(part, TextMessagePart) for part in message.parts)
 
 
 def _list_texts(message: Message) -> Iterable[str]:

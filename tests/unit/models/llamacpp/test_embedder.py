@@ -121,3 +121,10 @@ async def post_embeddings(url: str, value: Any) -> tuple[int, dict[str, Any]]:
         await client.post_json("/v1/embeddings", {"input": value})
         head = await client.read_head()
         return head.status, await client.read_json()
+
+
+@pytest.mark.demand("window.embeddings_over_the_window")
+async def test_tokens_of_the_client_are_cut_as_they_are() -> None:
+    server, embedder = make_embedder("cut")
+    await embedder.embed({"input": list(range(100, 120))})
+    assert server.requests[-1]["input"] == [list(range(100, 110))]

@@ -8,7 +8,7 @@ import pytest
 from rightseat import Runtime
 from rightseat.engine.loop import Assistant
 from rightseat.models.llamacpp.options import make_attached_model
-from rightseat.types.messages import Message, ToolCall, text_message
+from rightseat.types.messages import ImageMessagePart, Message, ToolCall, text_message
 from rightseat.types.model import Prompt, ToolSpec
 from tests.kit.app_server import serve_runtime
 from tests.kit.client import RawHttpClient
@@ -105,3 +105,18 @@ async def test_a_server_that_is_down_is_an_error_of_the_answer() -> None:
     async with serve_runtime(Runtime(model=make_attached_model(url, {}))) as server:
         status, body = await post_chat(server.url, [{"role": "user", "content": "Hi"}])
     assert (status, body["error"]["code"]) == (502, "upstream_unreachable")
+
+
+async def test_images_and_huge_texts_are_estimated() -> None:
+    upstream = FakeLlamaServer()
+    async with upstream.serve() as url:
+        model = make_attached_model(url, {})
+        picture = Message("user", (ImageMessagePart("data:image/png;base64,AAAA"),))
+        [count] = await model.count_message_tokens([picture])
+        assert count >= 1000
+        huge = text_message("user", "word " * 300_000)
+        assert await model.count_prompt_tokens(Prompt(messages=(huge,))) > 300_000
+        [count] = await model.count_message_tokens([huge])
+        assert count > 300_000
+        await model.close()
+    assert max(map(len, upstream.tokenized)) < 1000
