@@ -8,6 +8,6 @@ chooses tools for tiny models; `embedder` computes embeddings.
 `formats/` has the tool-call formats, `grammar/` compiles JSON Schema to GBNF, `completion` maps settings and
 response chunks, `chat_route` those of the engine's own chat route, `prompt_log` keeps recent prompts. `gguf` reads
 model files, `weights` fetches the embedded model's. `curated` lists better models, `hub` knows their addresses,
-`download` fetches them and `pulled` keeps them by name. `machine` reads cores and memory, `machine_settings` chooses threads, context and batch by them. `embedded/`
-checks the embedded model's answers.
+`download` fetches them and `pulled` keeps them by name. `machine` reads cores and memory, `machine_settings`
+chooses threads, context and batch by them. `embedded/` checks the embedded model's answers.
 """

@@ -107,6 +107,7 @@ def build_chat_body(
         "stream_options": {"include_usage": True},
         # For an answer that is ended here, before the engine sends the usage.
         "timings_per_token": True,
+        **{name: value for name, value in plan.engine_fields.items() if name == "reasoning_budget_tokens"},
         **({"lora": completion.ADAPTER} if plan.uses_adapter and has_adapter else {}),
     }
 

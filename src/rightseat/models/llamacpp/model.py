@@ -386,7 +386,10 @@ class LlamaCppModel(Model):
         assert description is not None
         source = description.sources.select(bool(prompt.tools))
         chat_format = await self._load_chat_format(source)
-        chat_format = replace(chat_format, format=format or chat_format.format)
+        format = format or chat_format.format
+        if isinstance(format, NativeFormat) and not format.takes_prompt(prompt):
+            format = formats.GENERIC()
+        chat_format = replace(chat_format, format=format)
         client = await self._server.client()
         context = FormatContext(
             prompt=prompt,
@@ -449,7 +452,6 @@ class LlamaCppModel(Model):
             chat_format = self._chat_formats[source] = ChatFormat(template, format, thinking)
             log.info("model %s: tool format %s", self.name, format.name)
         return chat_format
-
 
     async def _choose_format(self, source: str, capabilities: TemplateCapabilities) -> ToolCallFormat:
         """Return the configured format, else the one of the template, else the engine's own, else GENERIC."""

@@ -106,7 +106,7 @@ FOR_TOOLS_ONLY = "{% for t in tools %}{{ t.function.name }}{% endfor %}" + PLAIN
         (STRICT, TemplateCapabilities(alternation=True)),
         (TEXT_CALLS, TemplateCapabilities(system=True, tool_calls=True, object_arguments=False, tool_role=True)),
         (PARTS, TemplateCapabilities(system=True, tool_role=True, content_parts=True)),
-        (FOR_TOOLS_ONLY, TemplateCapabilities(system=True, tools=True, tool_role=True)),
+        (FOR_TOOLS_ONLY, TemplateCapabilities(system=True, tools=True, tool_role=True, empty_tools=True)),
     ],
     ids=["llama-like", "strict", "text calls", "parts", "for tools only"],
 )

@@ -19,7 +19,7 @@ from rightseat.models.llamacpp.formats.answer_grammar import as_object_schema
 from rightseat.models.llamacpp.formats.format import FormatContext, PromptPlan, ToolCallFormat, to_openai_tool
 from rightseat.models.llamacpp.template import to_template_messages
 from rightseat.types.messages import Message, ToolCall
-from rightseat.types.model import ToolSpec
+from rightseat.types.model import Prompt, ToolSpec
 
 # Splits a control token of others: the engine takes text only, no tokens. It is invisible and joins words.
 WORD_JOINER = "\u2060"
@@ -45,6 +45,11 @@ class NativeFormat(ToolCallFormat):
     def __init__(self, call_opening: str = "") -> None:
         self.call_opening = call_opening
 
+    @staticmethod
+    def takes_prompt(prompt: Prompt) -> bool:
+        """Return whether the chat route can do what the caller sets: no grammar and no answer that has begun."""
+        return not any(prompt.settings.extra.get(name) for name in ("grammar", "continue_final_message"))
+
     def make_plan(self, context: FormatContext) -> PromptPlan:
         tools, schema = tuple(map(_to_engine_tool, context.tools)), context.prompt.output_schema
         instructions = [] if schema is None or context.must_call else [self.describe_output_schema(schema, context)]
@@ -53,7 +58,7 @@ class NativeFormat(ToolCallFormat):
             messages=messages,
             tools=tools,
             answer_prefix=self.make_answer_prefix(context),
-            filters_stop_words=True,
+            filters_stop_words=bool(context.prompt.settings.stop),
             enforced_tools=frozenset(tool.name for tool in context.tools if is_plain_schema(tool.parameters)),
             chat_request=self._build_request(messages, tools, context),
             parse=self.parse_text,
