@@ -9,8 +9,16 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from rightseat.errors import RightseatError
+from rightseat.errors import (
+    Incomplete,
+    RightseatError,
+    UpstreamBusy,
+    UpstreamOverloaded,
+    UpstreamRefused,
+    UpstreamTimeout,
+)
 from rightseat.models._vendor.chat_parser import ChatStreamParser
+from rightseat.models._vendor.request import parse_object
 from rightseat.models.llamacpp import completion
 from rightseat.models.llamacpp.client import ERRORS, ChatEvent, LlamaServerClient, Timings, make_format_error
 from rightseat.models.llamacpp.formats.answer_grammar import MAX_CALLS
@@ -27,6 +35,8 @@ from rightseat.types.schema import get_validator
 _EMPTY_THOUGHT = re.compile(r"(?:\s|<[^<>\s]{0,24}think[^<>\s]{0,24}>|<\|channel>thought\n<channel\|>)*$")
 # As much of the text before an answer must be the same as the header of a message has.
 _HEADER_CHARS = 12
+# What says nothing about the engine's abilities.
+_TRANSIENT_ERRORS = (Incomplete, UpstreamBusy, UpstreamOverloaded, UpstreamRefused, UpstreamTimeout)
 log = logging.getLogger(__name__)
 
 
@@ -46,6 +56,8 @@ async def probe_engine(
         if not capabilities.tool_calls:
             return NativeFormat(f"{PYTHONIC_BEGIN}[")
         return NativeFormat(await _check_opening(client, request, capabilities.call_opening))
+    except _TRANSIENT_ERRORS:
+        raise
     except RightseatError as error:
         log.debug("the engine does not handle the template's tools: %s", error)
         return None
@@ -62,6 +74,8 @@ async def _check_opening(client: LlamaServerClient, request: dict[str, Any], ope
     try:
         prompt = await client.apply_template({**continued, "add_generation_prompt": False})
         history = await client.apply_template({**request, "messages": [user, *called]})
+    except _TRANSIENT_ERRORS:
+        raise
     except RightseatError:
         return ""
     before = history[: max(0, history.rfind(opening))]
@@ -131,8 +145,8 @@ class ChatRouteReader:
         self._enforced = plan.enforced_tools
         self._must_call = prompt.requires_tool_call
         self._max_calls = 1 if prompt.settings.parallel_calls is False else MAX_CALLS
-        self._names: list[str] = []
-        self._arguments: list[list[str]] = []
+        self._names: dict[int, str] = {}
+        self._arguments: dict[int, list[str]] = {}
         self._held_space = ""
         tools = msgspec.json.encode((plan.chat_request or {}).get("tools")).decode()
         self._has_split_tokens = WORD_JOINER in tools
@@ -159,15 +173,22 @@ class ChatRouteReader:
             if len(self._names) == self._max_calls:
                 # The engine's grammar has no limit, and some templates' none to one call.
                 return [self._read_usage(), *self._finish("calls")]
-            self._names.append(chunk.name)
-            self._arguments.append([])
+            self._names[chunk.index] = chunk.name
         elif isinstance(chunk, ToolCallArgs):
             if self._has_split_tokens:
                 chunk = ToolCallArgs(chunk.index, chunk.json.replace(WORD_JOINER, ""))
-            self._arguments[chunk.index].append(chunk.json)
+            self._arguments.setdefault(chunk.index, []).append(chunk.json)
+            if self._is_last_call_complete(chunk):
+                return [chunk, self._read_usage(), *self._finish("calls")]
         elif isinstance(chunk, FinishChunk):
             return self._finish(chunk.reason)
         return [chunk]
+
+    def _is_last_call_complete(self, chunk: ToolCallArgs) -> bool:
+        """Return whether no further call is allowed and this one ends here: a tiny model goes on with line ends."""
+        if len(self._names) < self._max_calls or not chunk.json.endswith("}"):
+            return False
+        return parse_object("".join(self._arguments[chunk.index])) is not None
 
     def _read_text(self, chunk: TextChunk) -> list[ModelChunk]:
         logprobs = self._format_logprobs(chunk.logprobs)
@@ -205,11 +226,12 @@ class ChatRouteReader:
         engine's grammar begins at a trigger, which a model may spell in other tokens."""
         if self._must_call and not self._names:
             raise make_format_error("there is no call")
-        for name, pieces in zip(self._names, self._arguments, strict=True):
+        for index, name in self._names.items():
             if name not in self._enforced:
                 continue
+            arguments = "".join(self._arguments.get(index, ()))
             try:
-                problem = get_validator(self._tools[name].parameters).find_problem(msgspec.json.decode("".join(pieces)))
+                problem = get_validator(self._tools[name].parameters).find_problem(msgspec.json.decode(arguments))
             except (msgspec.DecodeError, RecursionError):
                 problem = "no JSON"
             if problem is not None:

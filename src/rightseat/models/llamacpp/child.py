@@ -18,7 +18,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -136,8 +136,20 @@ def start_server(launch: LaunchOptions, key: str) -> tuple[str, object]:
         params.lora_adapters = [adapter]
     if launch.mmproj is not None:
         params.mmproj.path = str(launch.mmproj)
-    server = xllamacpp.Server(params)
+    server = open_server(xllamacpp, params)
     return server.listening_address, server
+
+
+def open_server(xllamacpp: Any, params: Any) -> Any:
+    """Return the server; without the configured chat template if the engine cannot parse it."""
+    try:
+        return xllamacpp.Server(params)
+    except RuntimeError:
+        if not params.chat_template:
+            raise
+        # Prompts that we render need no template there.
+        params.chat_template = ""
+        return xllamacpp.Server(params)
 
 
 def spawn_binary(launch: LaunchOptions, key: str) -> tuple[str, subprocess.Popen[bytes]]:

@@ -175,7 +175,7 @@ class AttachedServer:
 
 
 # The key includes the event loop, because a server's locks belong to one loop.
-SharedServerKey = tuple[asyncio.AbstractEventLoop, LaunchOptions, SupervisionPolicy, tuple[int, int]]
+SharedServerKey = tuple[asyncio.AbstractEventLoop, LaunchOptions, SupervisionPolicy, tuple[int, ...]]
 
 
 @dataclass(slots=True)
@@ -255,10 +255,13 @@ async def _release(entry: SharedServerEntry) -> None:
         await entry.server.close()
 
 
-def _file_version(launch: LaunchOptions) -> tuple[int, int]:
-    """Return mtime and size of the weights: a replaced file is another model."""
-    try:
-        status = launch.model.stat()
-    except OSError as error:
-        raise LocalModelNotStarted(f"The model {launch.model} cannot be read: {error.strerror}.") from error
-    return status.st_mtime_ns, status.st_size
+def _file_version(launch: LaunchOptions) -> tuple[int, ...]:
+    """Return mtime and size of the weights and of the chat template: a replaced file is another model."""
+    version: list[int] = []
+    for path in filter(None, (launch.model, launch.chat_template)):
+        try:
+            status = path.stat()
+        except OSError as error:
+            raise LocalModelNotStarted(f"The model {path} cannot be read: {error.strerror}.") from error
+        version += [status.st_mtime_ns, status.st_size]
+    return tuple(version)
