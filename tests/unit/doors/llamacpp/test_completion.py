@@ -259,6 +259,17 @@ async def test_a_gap_with_its_files() -> None:
     assert raw.infill == InfillPrompt("return", (("y.py", "y"), ("", "z")), "x")
 
 
+@ROUTES
+@pytest.mark.parametrize(
+    "more",
+    [{"input_extra": "x"}, {"input_extra": {}}, {"input_extra": ["x"]}, {"input_extra": [{"text": 1}]}, {"prompt": 1}],
+)
+async def test_a_gap_that_is_none(more: dict[str, Any]) -> None:
+    status, told = await complete(RawModel(), "/infill", input_prefix="a", input_suffix="b", **more)
+    assert (status, told["error"]["type"]) == (400, "invalid_request_error")
+    assert (await complete(RawModel(), "/infill", input_prefix="a"))[0] == 400
+
+
 @pytest.mark.demand("llamacpp.llama_server_isolation")
 async def test_quotas_count_and_limit() -> None:
     model = RawModel(report_text("b"))

@@ -92,6 +92,14 @@ async def test_raw_text_as_llama_server_answers_it(tmp_path: Path) -> None:
         assert (status, told["error"]["type"]) == (400, "exceed_context_size_error")
 
 
+@ROUTES
+async def test_an_answer_ends_where_the_context_does(tmp_path: Path) -> None:
+    async with serve_tiny(tiny_gguf.write_text_model(tmp_path / "tiny.gguf")) as server:
+        status, told = await server.post("/completion", prompt="a" * 500, n_predict=100, ignore_eos=True)
+        assert (status, told["stop_type"]) == (200, "limit")
+        assert 0 < told["tokens_predicted"] < 20
+
+
 @pytest.mark.demand("llamacpp.llama_server_isolation")
 async def test_properties_and_slots_tell_no_path_and_no_prompt(tmp_path: Path) -> None:
     secret = "the queen's secret"
