@@ -115,6 +115,8 @@ def start_server(launch: LaunchOptions, key: str) -> tuple[str, object]:
     if launch.embedding:
         # An embedding engine takes a whole text in one batch.
         params.n_batch = params.n_ubatch = launch.context
+        # Else texts of different lengths are split in one batch, and the mean is that of a part.
+        params.kv_unified = True
     elif launch.batch is not None or not has_gpu:
         params.n_batch = params.n_ubatch = launch.batch or launch.cpu_batch
     params.embedding = launch.embedding
@@ -168,7 +170,7 @@ def spawn_binary(launch: LaunchOptions, key: str) -> tuple[str, subprocess.Popen
     batch = None if size is None else str(size)
     command += ["--batch-size", batch, "--ubatch-size", batch] if batch else []
     command += [] if launch.gpu_layers is None else ["--n-gpu-layers", str(launch.gpu_layers)]
-    command += ["--embeddings"] if launch.embedding else []
+    command += ["--embeddings", "--kv-unified"] if launch.embedding else []
     command += ["--pooling", launch.pooling] if launch.pooling else []
     command += ["--lora", str(launch.lora)] if launch.lora else []
     command += ["--mmproj", str(launch.mmproj)] if launch.mmproj else []

@@ -64,7 +64,7 @@ def main() -> None:
         flags.add_argument(name, required=True)
     for name in ("--lora", "--slot-save-path", "--batch-size", "--ubatch-size"):
         flags.add_argument(name)
-    for name in ("--slots", "--no-warmup", "--embeddings"):
+    for name in ("--slots", "--no-warmup", "--embeddings", "--kv-unified"):
         flags.add_argument(name, action="store_true")
     options = flags.parse_args()
     behaviour = json.loads(Path(options.model).read_text())

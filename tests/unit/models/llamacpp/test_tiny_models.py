@@ -163,6 +163,16 @@ async def test_a_reranker_of_its_own(tmp_path: Path) -> None:
         assert (status, "rerank = PATH.gguf" in told["error"]["message"]) == (501, True)
 
 
+@pytest.mark.demand("llamacpp.llama_server_tests")
+async def test_a_texts_vector_does_not_depend_on_its_neighbours(tmp_path: Path) -> None:
+    texts = ["I believe the meaning of life is", "Write a joke about it", "This"]
+    async with serve_tiny(tiny_gguf.write_text_model(tmp_path / "tiny.gguf"), pooling="mean") as server:
+        _, together = await server.post("/v1/embeddings", input=texts)
+        for text, item in zip(texts, together["data"], strict=True):
+            _, alone = await server.post("/v1/embeddings", input=text)
+            assert alone["data"][0]["embedding"] == pytest.approx(item["embedding"], abs=1e-4)
+
+
 def ask_about(url: str, text: str = "What is this?") -> dict[str, Any]:
     parts = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": url}}]
     return {"messages": [{"role": "user", "content": parts}], "max_tokens": 2}
