@@ -6,15 +6,15 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText, Output, stepCountIs, streamText, tool } from "ai";
 import { z } from "zod";
 
-const [baseURL] = process.argv.slice(2);
+const [BASE_URL] = process.argv.slice(2);
 const about = new URL("./node_modules/ai/package.json", import.meta.url);
 const { version } = JSON.parse(readFileSync(about, "utf8"));
 const provider = createOpenAICompatible({
   name: "rightseat",
-  baseURL,
+  baseURL: BASE_URL,
   apiKey: "any",
-  includeUsage: true,
   supportsStructuredOutputs: true,
+  includeUsage: true,
 });
 const WEATHER_QUESTION = "What is the weather in Oslo?";
 const CUT_QUESTION = "What is the weather in Oslo and in Glasgow?";

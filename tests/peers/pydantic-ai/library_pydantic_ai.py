@@ -13,13 +13,13 @@ OpenAIChatModel: Any = importlib.import_module("pydantic_ai.models.openai").Open
 OpenAIProvider: Any = importlib.import_module("pydantic_ai.providers.openai").OpenAIProvider
 Json = dict[str, Any]
 BASE_URL = sys.argv[1]
-provider = OpenAIProvider(base_url=BASE_URL, api_key="any")
 settings = {"parallel_tool_calls": True, "openai_store": False, "openai_user": "ada"}
 limits = ai.UsageLimits(request_limit=program.MAX_STEPS)
 
 
 def make_agent(model: str, **options: Any) -> Any:
-    return ai.Agent(OpenAIChatModel(model, provider=provider), model_settings=settings, **options)
+    chat = OpenAIChatModel(model, provider=OpenAIProvider(base_url=BASE_URL, api_key="any"))
+    return ai.Agent(chat, model_settings=settings, **options)
 
 
 def make_tool_agent(model: str) -> Any:
