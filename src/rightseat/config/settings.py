@@ -134,7 +134,7 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
     spec: str
     """Which model this is: KIND:NAME such as `openai:gpt-5-mini`, `local`, or a .gguf file."""
     context: Count | None = None
-    """The model's context window, in tokens. Older turns beyond it are dropped, and a `history_cut` event says so."""
+    """The model's context window, in tokens. The oldest turns that do not fit are dropped, and the answer says so."""
     input_cost: Amount | None = None
     """The price of a million input tokens, in the unit of spend_per_day."""
     output_cost: Amount | None = None
