@@ -1,5 +1,5 @@
-"""docs/reference and docs/errors are written from the code: every key, command and error. `--write` writes
-them anew.
+"""docs/reference and docs/errors are written from the code: every key, command and error, and the tables of fields
+in docs/openai.md. `--write` writes them anew.
 
 Without it, this says which page is not what the code says.
 """
@@ -16,7 +16,7 @@ import msgspec
 import typer
 from msgspec import NODEFAULT, Meta, Struct
 
-from checks import error_pages, plugin_fields
+from checks import error_pages, plugin_fields, request_fields
 from checks.error_pages import UndocumentedError
 from checks.files import ROOT
 from rightseat import cli
@@ -149,6 +149,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "cli.md": build_cli_page,
     "plugins.md": lambda: f"{HEADER}\n{plugin_fields.build_page('en')}",
     "plugins.zh.md": lambda: f"{HEADER}\n{plugin_fields.build_page('zh')}",
+    "../openai.md": request_fields.build_page,
     "../errors.md": lambda: f"{HEADER}\n{error_pages.build_overview()}",
 }
 

@@ -48,6 +48,7 @@ from rightseat.types.events import Custom, Event, RunFinished, RunFinishReason, 
 from rightseat.types.messages import CONTEXT_HEADING, Message, ToolCall, text_message
 from rightseat.types.model import BoundModel, CountsTokens, Model, Prompt, ToolChoice, adapt_model, find_protocol
 from rightseat.types.sentences import get_sentence
+from rightseat.types.settings import select_settings
 from rightseat.types.stores import IdGenerator, Store, parse_resume_token
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool, Toolset, make_client_tool
@@ -238,6 +239,11 @@ class Engine:
     async def start_turn(self, turn: Turn) -> TurnState:
         """Return the state of the turn: resumed if it answers a continuation, else new."""
         bound_model = self.choose_model(turn)
+        capabilities = bound_model.model.capabilities
+        # A client of the function API of 2023 did not ask for one call: its messages have room for no more.
+        has_tools = bool(turn.tools) and turn.client.returns_call_ids
+        settings = select_settings(turn.settings, capabilities, has_tools=has_tools)
+        turn = msgspec.structs.replace(turn, settings=settings)
         context = None if turn.raw is not None else await self.fitter.find_context(bound_model)
         if self.assistant.toolset is not None and turn.raw is None:
             turn = self.assistant.toolset.with_default_question(turn)

@@ -22,6 +22,7 @@ from rightseat.errors import (
 from rightseat.middleware.quota import RequestRate
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Model, ModelInfo, ModelWrapper, Prompt, has_images
+from rightseat.types.settings import select_settings, takes_settings
 from rightseat.types.streams import closing
 
 # Wraps a model, for metrics, billing and tracing.
@@ -53,7 +54,7 @@ class FallbackModel(ModelWrapper):
             has_output = False
             try:
                 # The engine has fitted the prompt to the first member.
-                fitted = prompt if member is members[0] else fit_to_capabilities(prompt, member.model.capabilities)
+                fitted = prompt if member is members[0] else fit_to_member(prompt, member)
                 async with closing(member.model.stream(fitted)) as chunks:
                     async for chunk in chunks:
                         has_output = True
@@ -65,11 +66,13 @@ class FallbackModel(ModelWrapper):
                 log.warning("the model %s is down (%s): %s answers", member.name, error.code, following.name)
 
     def list_capable_members(self, prompt: Prompt) -> list[FallbackMember]:
-        """Return the first member and the others that support the prompt's images and tools."""
+        """Return the first member and the others that support the prompt's images, tools and settings."""
         needs_images, needs_tools = has_images(prompt), bool(prompt.callable_tools)
 
         def is_capable(member: FallbackMember) -> bool:
             capabilities = member.model.capabilities
+            if not takes_settings(prompt.settings, capabilities, has_tools=needs_tools):
+                return False
             return (capabilities.images or not needs_images) and (capabilities.tools or not needs_tools)
 
         return [self.members[0], *filter(is_capable, self.members[1:])]
@@ -89,6 +92,13 @@ class FallbackModel(ModelWrapper):
     async def close(self) -> None:
         for member in self.members:
             await member.model.close()
+
+
+def fit_to_member(prompt: Prompt, member: FallbackMember) -> Prompt:
+    """Return the prompt without what the member does not take."""
+    capabilities = member.model.capabilities
+    settings = select_settings(prompt.settings, capabilities, has_tools=bool(prompt.callable_tools))
+    return fit_to_capabilities(replace(prompt, settings=settings), capabilities)
 
 
 def is_down(error: UpstreamError) -> bool:

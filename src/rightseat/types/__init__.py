@@ -2,6 +2,7 @@
 
 - events, messages, turn: what a run emits, what a conversation consists of, one request.
 - model, chunks: Model and its wrappers, its Prompt and Capabilities, and the chunks it streams.
+- settings: which sampling settings a model takes, and what a caller does about the others.
 - tools, agents: Tool, Toolset, Agent, AgentSource, and the types Responder and Layer.
 - output: RunOutput, the messages, calls and questions that a run's events amount to.
 - stores, threads: the protocols Store, CheckpointStore and ThreadStore, and the values they keep.

@@ -35,7 +35,8 @@ class ToolChoice(Struct, frozen=True):
 class SamplingSettings(Struct, frozen=True, kw_only=True):
     """Sampling options of the caller. None means not set; 0 and False are values.
 
-    `extra` holds further fields for OpenAI-compatible upstreams; other models ignore them.
+    `extra` holds further settings by name. `Capabilities.settings` says which of all these a model takes;
+    `types/settings.py` refuses the others.
     """
 
     temperature: float | None = None
@@ -45,6 +46,14 @@ class SamplingSettings(Struct, frozen=True, kw_only=True):
     seed: int | None = None
     parallel_calls: bool | None = None
     extra: dict[str, Any] = {}
+
+
+# The settings of a model that declares none: those that most chat APIs have.
+COMMON_SETTINGS = frozenset(
+    {"temperature", "top_p", "max_tokens", "stop", "seed", "parallel_tool_calls"}
+    | {"frequency_penalty", "presence_penalty", "logprobs", "top_logprobs", "logit_bias", "reasoning_effort"}
+    | {"user", "prompt_cache_key", "response_format"}
+)
 
 
 class InfillPrompt(Struct, frozen=True):
@@ -130,6 +139,10 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """Most tokens of one answer, where the vendor refuses a request for more."""
     text_only: bool = False
     """Files and images are named to the model, not sent."""
+    settings: frozenset[str] = COMMON_SETTINGS
+    """Names of the sampling settings that the model takes; a request with another one is refused."""
+    ignored_settings: tuple[str, ...] = ()
+    """Names of sampling settings that are left out instead of refused."""
 
     @property
     def supports_images(self) -> bool:

@@ -9,16 +9,23 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from rightseat.doors.openai import wire
+from rightseat.doors.openai.fields import CHAT_FIELDS, COMPLETION_FIELDS, EMBEDDING_FIELDS, check_fields
 from rightseat.doors.openai.messages import parse_messages
+from rightseat.doors.openai.settings import (
+    check_schema,
+    parse_chat_settings,
+    parse_completion_settings,
+    parse_response_format,
+)
 from rightseat.doors.openai.tools import CallShape, parse_tool_choice, parse_tools
 from rightseat.errors import CallerError
 from rightseat.http.endpoint import Host, Request, decode_body, parse_id_header, parse_plugins_header
 from rightseat.types.messages import text_message
-from rightseat.types.model import InfillPrompt, RawPrompt, SamplingSettings
-from rightseat.types.schema import get_validator
+from rightseat.types.model import InfillPrompt, RawPrompt, ToolChoice
 from rightseat.types.turn import Turn, TurnClient
 
 MAX_PROMPTS = 8
+ONE_ANSWER = "n: an assistant gives only one answer. Send n = 1, or name a model instead of an assistant."
 NO_MESSAGES = (
     "messages: there are none. Send at least one message, or name a flow or one plugin with a predefined_question."
 )
@@ -38,17 +45,18 @@ class OpenAIRequest(Struct, frozen=True):
 
 def read_chat(request: Request, host: Host) -> OpenAIRequest:
     body = decode_body(request.body, wire.ChatRequest)
+    check_fields(request.body, CHAT_FIELDS)
     tools, call_shape = parse_tools(body), CallShape.from_request(body, streamed=request.stream_arguments)
-    schema, response_format = parse_response_format(body)
     turn = Turn(
         messages=parse_messages(body.messages),
         assistant=host.resolve_responder(body.model),
         model=host.resolve_model(body.model),
         tools=tools,
-        tool_choice=parse_tool_choice(body, tools),
+        # The caller's grammar leaves no room for calls of the assistant's own tools.
+        tool_choice=ToolChoice("none") if body.grammar else parse_tool_choice(body, tools),
         plugins=tuple(body.plugins or ()) or parse_plugins_header(request),
-        output_schema=schema,
-        settings=replace(parse_settings(body), extra=collect_extra(body) | response_format),
+        output_schema=parse_response_format(body)[0],
+        settings=parse_chat_settings(body),
         owner=request.owner,
         client=TurnClient(
             headers=request.forwarded_headers,
@@ -68,7 +76,7 @@ def read_chat(request: Request, host: Host) -> OpenAIRequest:
         raise CallerError(NO_MESSAGES, param="messages")
     check_required_call(turn, host)
     return OpenAIRequest(
-        repeat_turn(turn, body.n or 1, host),
+        repeat_turn(turn, body.n or body.n_cmpl or 1, host),
         body.model or "default",
         bool(body.stream),
         wants_usage(body),
@@ -85,27 +93,33 @@ def check_required_call(turn: Turn, host: Host) -> None:
 def repeat_turn(turn: Turn, choices: int, host: Host) -> tuple[Turn, ...]:
     """Return the turn once for each choice. Only a bare model takes several: assistants have side effects."""
     if choices > 1 and not host.is_plain_model(turn.assistant):
-        raise CallerError(
-            "n: an assistant gives only one answer. Send n = 1, or name a model instead of an assistant.", param="n"
-        )
+        raise CallerError(ONE_ANSWER, param="n")
     return (turn, *(replace(turn, run=f"{turn.run}-{index}") for index in range(1, choices)))
 
 
 def read_completion(request: Request, host: Host) -> OpenAIRequest:
     body = decode_body(request.body, wire.CompletionRequest)
+    check_fields(request.body, COMPLETION_FIELDS)
     name = host.resolve_responder(body.model)
     supports_raw = host.supports_completion(name)
     validate_completion(body, supports_raw)
-    # The legacy `logprobs` number is two fields in a chat request.
-    logprobs = {} if body.logprobs is None else {"logprobs": True, "top_logprobs": body.logprobs}
-    extra_fields = {key: value for key, value in collect_extra(body).items() if key != "logprobs"} | logprobs
+    settings = parse_completion_settings(body)
+    if supports_raw:
+        # The raw prompt has it.
+        settings = replace(settings, extra={key: settings.extra[key] for key in settings.extra if key != "grammar"})
+    schema = None if body.json_schema in (UNSET, None) else check_schema(body.json_schema, "json_schema")
+    choices = body.n or body.n_cmpl or 1
+    prompts = split_prompts(body.prompt)
+    if len(prompts) * choices > MAX_PROMPTS:
+        raise CallerError(f"n: ask for at most {MAX_PROMPTS} answers in one request.", param="n")
     turns = tuple(
         Turn(
             messages=(text_message("user", prompt if isinstance(prompt, str) else ""),),
-            raw=make_raw_prompt(body, prompt) if supports_raw else None,
+            raw=make_raw_prompt(body, prompt, schema) if supports_raw else None,
+            output_schema=None if supports_raw else schema,
             assistant=name,
             model=host.resolve_model(body.model),
-            settings=replace(parse_settings(body), extra=extra_fields),
+            settings=settings,
             owner=request.owner,
             client=TurnClient(
                 headers=request.trace_headers,
@@ -116,8 +130,10 @@ def read_completion(request: Request, host: Host) -> OpenAIRequest:
             ),
             run=request.id if number == 0 else f"{request.id}-{number}",
         )
-        for number, prompt in enumerate(split_prompts(body.prompt))
+        for number, prompt in enumerate(prompt for prompt in prompts for _ in range(choices))
     )
+    if choices > 1 and not host.is_plain_model(name):
+        raise CallerError(ONE_ANSWER, param="n")
     return OpenAIRequest(
         turns,
         body.model or "default",
@@ -157,63 +173,25 @@ def validate_completion(body: wire.CompletionRequest, supports_raw: bool) -> Non
         )
     if body.echo:
         raise CallerError("echo: this model cannot return the prompt. Leave it out.", param="echo")
-    if body.grammar is not None:
-        raise CallerError("grammar: this model supports no grammar. Use a local model.", param="grammar")
     if not all(isinstance(prompt, str) for prompt in split_prompts(body.prompt)):
         raise CallerError("prompt: this model accepts text only. Send text instead of tokens.", param="prompt")
 
 
-def make_raw_prompt(body: wire.CompletionRequest, prompt: str | list[int]) -> RawPrompt:
+def make_raw_prompt(body: wire.CompletionRequest, prompt: str | list[int], schema: dict[str, Any] | None) -> RawPrompt:
     text = prompt if isinstance(prompt, str) else tuple(prompt)
     if not text:
         raise CallerError("prompt: the prompt is empty. Send text to continue.", param="prompt")
     infill = InfillPrompt(body.suffix) if body.suffix else None
-    return RawPrompt(text, body.grammar or "", body.logprobs, bool(body.echo), infill=infill)
+    return RawPrompt(text, body.grammar or "", body.logprobs, bool(body.echo), schema=schema, infill=infill)
 
 
 def read_embedding(request: Request, host: Host) -> tuple[str | None, str, dict[str, Any]]:
     """Return the responder's name, the model name as requested, and the request body without `model`."""
     body = decode_body(request.body, wire.EmbeddingRequest)
+    check_fields(request.body, EMBEDDING_FIELDS)
     fields = msgspec.to_builtins(body)
     fields.pop("model", None)
     return host.resolve_responder(body.model), body.model or "default", fields
-
-
-def parse_response_format(body: wire.ChatRequest) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """Return the answer's JSON schema, and `response_format` as it is forwarded to an upstream."""
-    match body.response_format:
-        case wire.JsonObjectFormat():
-            return {"type": "object"}, {"response_format": {"type": "json_object"}}
-        case wire.JsonSchemaFormat(json_schema):
-            try:
-                get_validator(json_schema.schema)
-            except CallerError as error:
-                place = "response_format.json_schema.schema"
-                raise CallerError(f"{place}: {error.message}", param=place) from None
-            encoded = msgspec.to_builtins(json_schema)
-            fields = {name: value for name, value in encoded.items() if value is not None}
-            return json_schema.schema, {"response_format": {"type": "json_schema", "json_schema": fields}}
-        case _:
-            return None, {}
-
-
-def parse_settings(body: wire.ChatRequest | wire.CompletionRequest) -> SamplingSettings:
-    chat = body if isinstance(body, wire.ChatRequest) else None
-    return SamplingSettings(
-        temperature=body.temperature,
-        top_p=body.top_p,
-        max_tokens=(chat and chat.max_completion_tokens) or body.max_tokens,
-        stop=(body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ()),
-        seed=body.seed,
-        # The function API of 2023 has room for one call.
-        parallel_calls=False if chat and chat.functions else chat.parallel_tool_calls if chat else None,
-    )
-
-
-def collect_extra(body: wire.ChatRequest | wire.CompletionRequest) -> dict[str, Any]:
-    """Collect the allow-listed fields that are set and forwarded to an OpenAI-compatible upstream."""
-    fields = {name: getattr(body, name, None) for name in wire.PASSTHROUGH_FIELDS if hasattr(body, name)}
-    return {name: value for name, value in fields.items() if value is not UNSET}
 
 
 def wants_usage(body: wire.ChatRequest | wire.CompletionRequest) -> bool:

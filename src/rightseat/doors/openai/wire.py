@@ -8,6 +8,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 # An identifier that the client chooses.
 ClientKey = Annotated[str, Meta(max_length=256)]
+# -1 is llama-server's word for no limit.
+TokenLimit = Annotated[int, Meta(ge=-1)]
+# False bans a token.
+LogitBias = int | float | bool
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 
 
@@ -193,7 +197,8 @@ class JsonSchema(Struct):
 
 
 class JsonObjectFormat(Struct, tag="json_object"):
-    pass
+    schema: dict[str, Any] | None = None
+    """llama-server's extension."""
 
 
 class JsonSchemaFormat(Struct, tag="json_schema"):
@@ -203,7 +208,59 @@ class JsonSchemaFormat(Struct, tag="json_schema"):
 ResponseFormat = TextFormat | JsonObjectFormat | JsonSchemaFormat
 
 
-class ChatRequest(Struct, kw_only=True):
+class LoraScale(Struct):
+    id: int
+    scale: float
+
+
+class SamplingFields(Struct, kw_only=True):
+    """Settings of chat and completion requests; the model says which of them it takes. `fields.py` has them all."""
+
+    frequency_penalty: float | UnsetType | None = UNSET
+    presence_penalty: float | UnsetType | None = UNSET
+    logit_bias: dict[str, LogitBias] | list[tuple[int | str, LogitBias]] | UnsetType | None = UNSET
+    user: str | UnsetType | None = UNSET
+    # llama-server's
+    n_predict: int | UnsetType | None = UNSET
+    n_probs: Annotated[int, Meta(ge=0)] | UnsetType | None = UNSET
+    n_cmpl: Annotated[int, Meta(ge=1, le=8)] | UnsetType | None = UNSET
+    grammar: Annotated[str, Meta(max_length=1 << 20)] | UnsetType | None = UNSET
+    json_schema: dict[str, Any] | UnsetType | None = UNSET
+    top_k: int | UnsetType | None = UNSET
+    min_p: float | UnsetType | None = UNSET
+    typical_p: float | UnsetType | None = UNSET
+    typ_p: float | UnsetType | None = UNSET
+    top_n_sigma: float | UnsetType | None = UNSET
+    xtc_probability: float | UnsetType | None = UNSET
+    xtc_threshold: float | UnsetType | None = UNSET
+    dynatemp_range: float | UnsetType | None = UNSET
+    dynatemp_exponent: float | UnsetType | None = UNSET
+    repeat_penalty: float | UnsetType | None = UNSET
+    repeat_last_n: int | UnsetType | None = UNSET
+    dry_multiplier: float | UnsetType | None = UNSET
+    dry_base: float | UnsetType | None = UNSET
+    dry_allowed_length: int | UnsetType | None = UNSET
+    dry_penalty_last_n: int | UnsetType | None = UNSET
+    dry_sequence_breakers: list[str] | UnsetType | None = UNSET
+    mirostat: Literal[0, 1, 2] | UnsetType | None = UNSET
+    mirostat_tau: float | UnsetType | None = UNSET
+    mirostat_eta: float | UnsetType | None = UNSET
+    adaptive_target: float | UnsetType | None = UNSET
+    adaptive_decay: float | UnsetType | None = UNSET
+    samplers: list[str] | str | UnsetType | None = UNSET
+    min_keep: int | UnsetType | None = UNSET
+    ignore_eos: bool | UnsetType | None = UNSET
+    cache_prompt: bool | UnsetType | None = UNSET
+    lora: list[LoraScale] | UnsetType | None = UNSET
+    n_keep: int | UnsetType | None = UNSET
+    n_discard: int | UnsetType | None = UNSET
+    n_indent: int | UnsetType | None = UNSET
+    n_cache_reuse: int | UnsetType | None = UNSET
+    t_max_predict_ms: int | UnsetType | None = UNSET
+    backend_sampling: bool | UnsetType | None = UNSET
+
+
+class ChatRequest(SamplingFields, kw_only=True):
     messages: list[ChatMessage]
     """May be empty where a flow or plugin has a question of its own."""
     model: str | None = None
@@ -217,17 +274,13 @@ class ChatRequest(Struct, kw_only=True):
     parallel_tool_calls: bool | None = None
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
-    max_tokens: Annotated[int, Meta(ge=1)] | None = None
-    max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None
+    max_tokens: TokenLimit | None = None
+    max_completion_tokens: TokenLimit | None = None
     stop: str | list[str] | None = None
     seed: int | None = None
     n: Annotated[int, Meta(ge=1, le=8)] | None = None
-    # Forwarded to the upstream unchanged, where they are set.
     logprobs: bool | UnsetType | None = UNSET
     top_logprobs: int | UnsetType | None = UNSET
-    frequency_penalty: float | UnsetType | None = UNSET
-    presence_penalty: float | UnsetType | None = UNSET
-    logit_bias: dict[str, int | float] | UnsetType | None = UNSET
     reasoning_effort: str | UnsetType | None = UNSET
     # How much a model thinks, in the words of llama-server, Qwen, DeepSeek and OpenRouter; models check the values.
     chat_template_kwargs: Any = UNSET
@@ -236,9 +289,17 @@ class ChatRequest(Struct, kw_only=True):
     reasoning: Any = UNSET
     thinking_budget_tokens: Any = UNSET
     reasoning_budget_tokens: Any = UNSET
-    response_format: ResponseFormat | UnsetType | None = UNSET
-    user: str | UnsetType | None = UNSET
+    verbosity: str | UnsetType | None = UNSET
+    prediction: dict[str, Any] | UnsetType | None = UNSET
+    service_tier: str | UnsetType | None = UNSET
+    safety_identifier: str | UnsetType | None = UNSET
+    web_search_options: dict[str, Any] | UnsetType | None = UNSET
     prompt_cache_key: ClientKey | UnsetType | None = UNSET
+    prompt_cache_options: dict[str, Any] | UnsetType | None = UNSET
+    prompt_cache_retention: str | UnsetType | None = UNSET
+    continue_final_message: bool | str | UnsetType | None = UNSET
+    add_generation_prompt: bool | None = None
+    response_format: ResponseFormat | UnsetType | None = UNSET
     # Extensions of ours: the conversation's id, and the conversation it was forked from.
     session_id: ClientKey | None = None
     parent_session_id: ClientKey | None = None
@@ -248,25 +309,7 @@ class ChatRequest(Struct, kw_only=True):
     truncation: Literal["auto", "disabled"] | None = None
 
 
-PASSTHROUGH_FIELDS = (
-    "logprobs",
-    "top_logprobs",
-    "frequency_penalty",
-    "presence_penalty",
-    "logit_bias",
-    "reasoning_effort",
-    "chat_template_kwargs",
-    "enable_thinking",
-    "thinking",
-    "reasoning",
-    "thinking_budget_tokens",
-    "reasoning_budget_tokens",
-    "user",
-    "prompt_cache_key",
-)
-
-
-class CompletionRequest(Struct, kw_only=True):
+class CompletionRequest(SamplingFields, kw_only=True):
     """The older form: a text to go on with, or its tokens. A chat model takes it as a user message."""
 
     prompt: str | Annotated[list[str | int | list[int]], Meta(min_length=1)]
@@ -275,20 +318,13 @@ class CompletionRequest(Struct, kw_only=True):
     stream_options: StreamOptions | None = None
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
-    max_tokens: Annotated[int, Meta(ge=1)] | None = None
+    max_tokens: TokenLimit | None = None
     stop: str | list[str] | None = None
     seed: int | None = None
-    frequency_penalty: float | UnsetType | None = UNSET
-    presence_penalty: float | UnsetType | None = UNSET
-    user: str | UnsetType | None = UNSET
-    n: Literal[1] | None = None
-    best_of: Literal[1] | None = None
+    n: Annotated[int, Meta(ge=1, le=8)] | None = None
     echo: bool | None = None
     suffix: str | None = None
     logprobs: Annotated[int, Meta(ge=0, le=5)] | None = None
-    logit_bias: dict[str, int | float] | UnsetType | None = UNSET
-    grammar: Annotated[str, Meta(max_length=1 << 20)] | None = None
-    """Extension of ours: a GBNF grammar for the output."""
 
 
 class EmbeddingRequest(Struct, kw_only=True):
@@ -297,3 +333,5 @@ class EmbeddingRequest(Struct, kw_only=True):
     dimensions: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
     encoding_format: Literal["float", "base64"] | UnsetType = UNSET
     user: str | UnsetType = UNSET
+    embd_normalize: int | UnsetType = UNSET
+    """llama-server's."""

@@ -28,6 +28,9 @@ class VendorOptions(Struct, frozen=True, kw_only=True):
     """Whether the server supports an output schema. If not, the prompt describes the schema."""
     images: bool | None = None
     """Whether the model accepts images. Without it, as the model's family does."""
+    ignored_settings: tuple[str, ...] = ()
+    """Settings of a request, such as `temperature`, that are left out instead of refused if the model does not take
+    them."""
 
     def has_key(self, *names: str) -> bool:
         """Whether there is a key, or one of the headers (in lower case) that hold one."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from msgspec.structs import replace
+
 from rightseat.http.client import parse_base_url
 from rightseat.http.sse import SseParser
 from rightseat.models._vendor.client import VendorModel, VendorRequest
 from rightseat.models._vendor.exchange import PayloadSource, StreamExchange, Timeouts
 from rightseat.models._vendor.thinking_cache import ThinkingCache
 from rightseat.models.anthropic.errors import ERRORS
-from rightseat.models.anthropic.request import AnthropicRequestOptions, build_request
+from rightseat.models.anthropic.request import AnthropicRequestOptions, build_request, list_settings
 from rightseat.models.anthropic.stream_parser import MessageStreamParser
 from rightseat.models.catalog import lookup_capabilities
 from rightseat.types.model import Capabilities, Prompt
@@ -78,8 +80,10 @@ class AnthropicModel(VendorModel):
             tries=tries,
         )
         self.address = str(base)
-        self.capabilities = capabilities or lookup_capabilities("anthropic", name)
         self._request_options = request_options or AnthropicRequestOptions()
+        self.capabilities = replace(
+            capabilities or lookup_capabilities("anthropic", name), settings=list_settings(name, self._request_options)
+        )
         self._thinking_cache = ThinkingCache()
 
     def _build_request(self, prompt: Prompt) -> VendorRequest:

@@ -8,11 +8,13 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.engine.structured import SCHEMA_INSTRUCTION
-from rightseat.models._vendor.thinking import ThinkingRequest
+from rightseat.errors import CallerError
+from rightseat.models._vendor.thinking import THINKING_FIELDS, ThinkingRequest
 from rightseat.models.anthropic import claude_models
 from rightseat.models.anthropic.claude_models import DEFAULT_MAX_OUTPUT, ClaudeModel, make_enforceable
 from rightseat.models.anthropic.conversation import PROVIDER, ConversationPayload, build_conversation, sanitize_name
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
+from rightseat.types.settings import CONTINUE
 
 MIN_THINKING_BUDGET = 1024
 DEFAULT_THINKING_BUDGET = 8192
@@ -27,7 +29,22 @@ _TOOL_CHOICES: dict[str, dict[str, Any]] = {
     "none": {"type": "none"},
     "required": {"type": "any"},
 }
-_SERVICE_TIERS = ("auto", "standard_only")
+# OpenAI's tiers by Anthropic's names; there are no others.
+_SERVICE_TIERS = {"auto": "auto", "default": "standard_only", "standard_only": "standard_only"}
+
+# Settings of a request, and where they are in Anthropic's.
+SETTINGS = {
+    "max_tokens": "max_tokens",
+    "stop": "stop_sequences",
+    "parallel_tool_calls": "tool_choice.disable_parallel_tool_use",
+    "service_tier": "service_tier",
+}
+# With `sampling = true`.
+SAMPLING_SETTINGS = {"temperature": "temperature", "top_p": "top_p", "top_k": "top_k"}
+# Where the model thinks or has levels of effort.
+THINKING_SETTINGS = dict.fromkeys(THINKING_FIELDS - {"chat_template_kwargs"}, "thinking")
+# Where the model continues a final assistant message.
+PREFILL_SETTINGS = {CONTINUE: "messages"}
 
 
 class AnthropicRequestOptions(Struct, frozen=True, kw_only=True):
@@ -48,6 +65,15 @@ class AnthropicRequest(Struct, frozen=True):
     headers: dict[str, str]
     tool_names: dict[str, str]
     enforced: frozenset[str]
+
+
+def list_settings(name: str, options: AnthropicRequestOptions) -> frozenset[str]:
+    """Return the settings that a model takes with these options."""
+    model = claude_models.find_claude_model(name)
+    names = frozenset(SETTINGS)
+    names |= frozenset(SAMPLING_SETTINGS) if options.sampling else frozenset()
+    names |= frozenset(THINKING_SETTINGS) if model.efforts or model.thinks != "never" else frozenset()
+    return names | (frozenset(PREFILL_SETTINGS) if model.prefill and not options.thinking else frozenset())
 
 
 def build_request(name: str, prompt: Prompt, options: AnthropicRequestOptions, *, schema: bool) -> AnthropicRequest:
@@ -75,7 +101,12 @@ def build_request(name: str, prompt: Prompt, options: AnthropicRequestOptions, *
     if options.cache:
         _mark_cache_points(body, bool(payload.system_texts))
     _add_settings(body, prompt.settings, options, model)
-    sampling = _build_sampling(prompt.settings) if options.sampling and thinking is None else {}
+    sampling = _build_sampling(prompt.settings) if options.sampling else {}
+    if sampling and thinking is not None:
+        raise CallerError(
+            f"{next(iter(sampling))}: this model thinks, and takes no sampling settings. Leave it out.",
+            param=next(iter(sampling)),
+        )
     headers = {"anthropic-version": SAMPLING_API_VERSION} if sampling else {}
     tool_names = {sanitize_name(tool.name): tool.name for tool in prompt.tools}
     return AnthropicRequest(body | sampling, headers, tool_names, enforced)
@@ -172,8 +203,10 @@ def _mark_cache_points(body: dict[str, Any], leading: bool) -> None:
 def _add_settings(
     body: dict[str, Any], settings: SamplingSettings, options: AnthropicRequestOptions, model: ClaudeModel
 ) -> None:
-    """Add the remaining settings that this API supports; others are ignored."""
-    stops = [stop for stop in settings.stop if stop.strip()]
+    """Add the remaining settings that this API supports."""
+    stops = [stop for stop in settings.stop if stop]
+    if not all(map(str.strip, stops)):
+        raise CallerError("stop: this model takes no stop word of white space only. Leave it out.", param="stop")
     if stops:
         body["stop_sequences"] = stops
     extra = settings.extra
@@ -184,16 +217,19 @@ def _add_settings(
     metadata = extra.get("metadata")
     if isinstance(metadata, dict) and isinstance(metadata.get("user_id"), str):
         body["metadata"] = {"user_id": metadata["user_id"]}
-    if extra.get("service_tier") in _SERVICE_TIERS:
-        body["service_tier"] = extra["service_tier"]
+    if tier := _SERVICE_TIERS.get(str(extra.get("service_tier"))):
+        body["service_tier"] = tier
 
 
 def _build_sampling(settings: SamplingSettings) -> dict[str, Any]:
-    """Return at most one of temperature and top_p, as the API requires."""
+    """Return the sampling settings. The API requires one of temperature and top_p at most."""
+    top_p = None if settings.top_p == 1 else settings.top_p
+    if settings.temperature is not None and top_p is not None:
+        raise CallerError("top_p: this model takes temperature or top_p. Leave one out.", param="top_p")
     if settings.temperature is not None:
         out: dict[str, Any] = {"temperature": min(max(settings.temperature, 0.0), 1.0)}
     else:
-        out = {} if settings.top_p is None else {"top_p": settings.top_p}
+        out = {} if top_p is None else {"top_p": top_p}
     if isinstance(top_k := settings.extra.get("top_k"), int) and top_k > 0:
         out["top_k"] = top_k
     return out

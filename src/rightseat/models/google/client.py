@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from rightseat.errors import ConfigError
 from rightseat.http.client import parse_base_url
 from rightseat.models._vendor.client import VendorModel, VendorRequest
 from rightseat.models._vendor.exchange import StreamExchange, Timeouts
 from rightseat.models.google.errors import ERRORS
-from rightseat.models.google.request import GoogleRequestOptions, build_body
+from rightseat.models.google.request import SETTINGS, THINKING_SETTINGS, GoogleRequestOptions, build_body
 from rightseat.models.google.stream_parser import GeminiStreamParser
 from rightseat.types.model import Capabilities, Prompt
 
@@ -54,7 +56,8 @@ class GoogleModel(VendorModel):
             tries=tries,
         )
         self.address = str(base)
-        self.capabilities = capabilities
+        names = SETTINGS | THINKING_SETTINGS if capabilities.reasoning else SETTINGS
+        self.capabilities = replace(capabilities, settings=frozenset(names))
         self._request_options = request_options
 
     def _build_request(self, prompt: Prompt) -> VendorRequest:

@@ -13,7 +13,7 @@ from msgspec.json import encode
 
 from rightseat.errors import CallerError
 from rightseat.models._vendor.request import SCHEMA_INSTRUCTION_BESIDE_TOOLS, parse_object, without_none
-from rightseat.models._vendor.thinking import ThinkingRequest
+from rightseat.models._vendor.thinking import THINKING_FIELDS, ThinkingRequest
 from rightseat.models.catalog import base_model_name
 from rightseat.models.google.stream_parser import PartMark, read_marks
 from rightseat.tools.text_calls.typescript import resolve_ref
@@ -135,6 +135,20 @@ SKIP_SIGNATURE = base64.b64encode(b"skip_thought_signature_validator").decode()
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*?;base64,", re.ASCII)
 _MODES = {"none": "NONE", "required": "ANY", "named": "ANY"}
 
+
+# Settings of a request, and where they are in Google's.
+SETTINGS = {
+    "temperature": "generationConfig.temperature",
+    "top_p": "generationConfig.topP",
+    "top_k": "generationConfig.topK",
+    "max_tokens": "generationConfig.maxOutputTokens",
+    "stop": "generationConfig.stopSequences",
+    "seed": "generationConfig.seed",
+    "presence_penalty": "generationConfig.presencePenalty",
+    "frequency_penalty": "generationConfig.frequencyPenalty",
+}
+# Of models that think.
+THINKING_SETTINGS = dict.fromkeys(THINKING_FIELDS - {"chat_template_kwargs"}, "generationConfig.thinkingConfig")
 _EXTRA_SETTINGS = {"topK": "top_k", "presencePenalty": "presence_penalty", "frequencyPenalty": "frequency_penalty"}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from langchain_core.runnables.base import RunnableBindingBase
+from msgspec.structs import replace
 
 from rightseat.config.imports import import_object
 from rightseat.errors import ConfigError, Misused
@@ -19,7 +20,8 @@ from rightseat.models.langchain import request
 from rightseat.models.langchain.stream_parser import LangChainStreamParser
 from rightseat.models.langchain.timed_reader import END, TimedReader, iterate_in_thread
 from rightseat.types.chunks import ModelChunk
-from rightseat.types.model import Capabilities, Model, Prompt, SamplingSettings, ToolSpec
+from rightseat.types.model import COMMON_SETTINGS, Capabilities, Model, Prompt, SamplingSettings, ToolSpec
+from rightseat.types.settings import select_settings
 
 
 def load_target(target: str) -> Any:
@@ -44,6 +46,7 @@ class RunnableSource:
 
     def __init__(self, target: Any) -> None:
         self._target = target
+        self.is_factory = not isinstance(target, Runnable) and not _takes_arguments(target)
         self._runnable: Runnable[Any, Any] | None = target if isinstance(target, Runnable) else None
 
     @property
@@ -80,17 +83,34 @@ def _takes_arguments(target: Any) -> bool:
 
 
 # Field names that models use for each setting.
-_SETTING_FIELDS: dict[str, tuple[str, ...]] = {
+SETTING_FIELDS: dict[str, tuple[str, ...]] = {
     "temperature": ("temperature",),
     "top_p": ("top_p",),
     "max_tokens": ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict"),
     "seed": ("seed",),
 }
+# Further settings, which are bound to a field of the same name; none of them changes the form of the answer.
+EXTRA_SETTINGS = frozenset(
+    {"frequency_penalty", "presence_penalty", "logit_bias", "verbosity", "service_tier"}
+    | {"top_k", "min_p", "typical_p", "repeat_penalty", "repeat_last_n", "mirostat", "mirostat_eta", "mirostat_tau"}
+)
+
+# Field names that models use for a request about thinking.
+THINKING_SETTINGS: dict[str, tuple[str, ...]] = {
+    "reasoning_effort": ("reasoning_effort", "reasoning"),
+    "reasoning_budget_tokens": ("thinking_budget", "reasoning"),
+    "thinking_budget_tokens": ("thinking_budget", "reasoning"),
+    "enable_thinking": ("reasoning",),
+    "thinking": ("reasoning",),
+    "reasoning": ("reasoning",),
+}
 
 
 def bind_prompt(runnable: Runnable[Any, Any], prompt: Prompt) -> Runnable[Any, Any]:
-    """Return the bound Runnable. Unsupported settings are dropped; unsupported forced tools raise Misused."""
-    settings = _collect_settings(unwrap_chat_model(runnable), prompt)
+    """Return the bound Runnable. Only settings that the model has a field for are bound; unsupported forced tools
+    raise Misused."""
+    model = unwrap_chat_model(runnable)
+    settings = {} if model is None else _collect_settings(model, prompt)
     if prompt.callable_tools:
         runnable = _bind_tools(runnable, prompt)
     return runnable.bind(**settings) if settings else runnable
@@ -110,16 +130,36 @@ def supports_tools(runnable: Any) -> bool:
     return type(model).bind_tools is not BaseChatModel.bind_tools
 
 
-def _collect_settings(model: BaseChatModel | None, prompt: Prompt) -> dict[str, Any]:
-    if model is None:
-        return {}
+def declare_settings(target: Any) -> Capabilities:
+    """Return capabilities whose settings are those of the target.
+
+    A chain or function is a program of its own, as an agent is: it gets no settings. The model of a factory is
+    unknown until its first use.
+    """
+    if (model := unwrap_chat_model(target)) is not None:
+        return Capabilities(settings=list_settings(model))
+    if RunnableSource(target).is_factory:
+        return Capabilities(settings=COMMON_SETTINGS | EXTRA_SETTINGS)
+    return Capabilities(settings=frozenset(), ignored_settings=tuple(COMMON_SETTINGS))
+
+
+def list_settings(model: BaseChatModel) -> frozenset[str]:
+    """Return the settings that the chat model has a field for, and `stop`, which all chat models take."""
+    fields = type(model).model_fields.keys()
+    named = {setting for setting, names in SETTING_FIELDS.items() if not fields.isdisjoint(names)}
+    thinking = {setting for setting, names in THINKING_SETTINGS.items() if not fields.isdisjoint(names)}
+    return frozenset(named | (EXTRA_SETTINGS & fields) | thinking | {"stop"})
+
+
+def _collect_settings(model: BaseChatModel, prompt: Prompt) -> dict[str, Any]:
     fields = type(model).model_fields
     values: dict[str, Any] = {}
-    for setting, names in _SETTING_FIELDS.items():
+    for setting, names in SETTING_FIELDS.items():
         value = getattr(prompt.settings, setting)
         name = next((name for name in names if name in fields), None)
         if value is not None and name is not None:
             values[name] = value
+    values |= {name: value for name, value in prompt.settings.extra.items() if name in EXTRA_SETTINGS & fields.keys()}
     if prompt.settings.stop:
         values["stop"] = list(prompt.settings.stop)
     return values | _collect_thinking(fields, prompt.settings)
@@ -215,10 +255,21 @@ class LangChainModel(Model):
                 value = await asyncio.to_thread(function, messages, **tool_arguments)
             yield await value if inspect.isawaitable(value) else value
             return
-        runnable = bind_prompt(await self._source.get_runnable(), prompt)
+        runnable = await self._source.get_runnable()
+        if self._source.is_factory:
+            # Only now is it known which settings the model has.
+            prompt = replace(prompt, settings=self._select_settings(runnable, prompt))
+        runnable = bind_prompt(runnable, prompt)
         value = messages if self._input_key is None else {self._input_key: messages}
         # No callbacks: they would receive user messages.
         yield runnable.astream(value, config={"callbacks": []})
+
+    def _select_settings(self, runnable: Runnable[Any, Any], prompt: Prompt) -> SamplingSettings:
+        model = unwrap_chat_model(runnable)
+        if model is None:
+            return SamplingSettings()
+        capabilities = replace(self.capabilities, settings=list_settings(model))
+        return select_settings(prompt.settings, capabilities, has_tools=bool(prompt.callable_tools))
 
 
 def _as_async_iterator(value: Any) -> AsyncIterator[Any] | None:

@@ -36,6 +36,9 @@ class LangChainOptions(Struct, frozen=True, kw_only=True):
     """Whether the model accepts images. Without it, by the model's name."""
     reasoning: bool | None = None
     """Whether the model reasons before it answers. Without it, by the model's name."""
+    ignored_settings: tuple[str, ...] | None = None
+    """Settings of a request, such as `temperature`, that are left out instead of refused if the chat model has no
+    field for them. Without it, none for a chat model, and all common ones for a chain or function."""
 
 
 def model(name: str, options: Mapping[str, Any]) -> LangChainModel:
@@ -45,6 +48,7 @@ def model(name: str, options: Mapping[str, Any]) -> LangChainModel:
         from rightseat.models.langchain.client import (
             LangChainModel,
             RunnableSource,
+            declare_settings,
             load_target,
             supports_tools,
             unwrap_chat_model,
@@ -60,6 +64,8 @@ def model(name: str, options: Mapping[str, Any]) -> LangChainModel:
     defaults = replace(lookup_capabilities("langchain", model_name), schema=False)
     if inner_model is not None:
         defaults = replace(defaults, tools=supports_tools(target))
+    declared = declare_settings(target)
+    defaults = replace(defaults, settings=declared.settings, ignored_settings=declared.ignored_settings)
     capabilities = override_capabilities(defaults, msgspec.structs.asdict(parsed))
     timeouts = Timeouts(first_token=parsed.first_token_timeout, idle=parsed.idle_timeout)
     return LangChainModel(

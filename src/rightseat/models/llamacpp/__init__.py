@@ -3,8 +3,9 @@
 `options` makes a model from its spec; `model` implements it. `process` starts `child` in a process of its own,
 `supervision` keeps it running; `client` speaks HTTP to it; `slot_scheduler` and `prefix_cache` reuse what a slot
 has read. `template`, `template_probe` and `sandbox` render chat templates; `control_tokens` guards them against
-injected control tokens; `token_counts` counts messages; `thinking` switches a template's thinking; `tool_ranking`
-chooses tools for tiny models; `embedder` computes embeddings.
+injected control tokens; `answer_start` has continued messages and the caller's grammar; `token_counts` counts
+messages; `thinking` switches a template's thinking; `tool_ranking` chooses tools for tiny models; `embedder` computes
+embeddings.
 `formats/` has the tool-call formats, `grammar/` compiles JSON Schema to GBNF, `completion` maps settings and
 response chunks, `chat_route` those of the engine's own chat route, `prompt_log` keeps recent prompts. `gguf` reads
 model files, `weights` fetches the embedded model's. `curated` lists better models, `hub` knows their addresses,

@@ -114,15 +114,16 @@ def build_chat_body(
 ) -> dict[str, Any]:
     """Build the body of the chat route from the plan's request and the caller's settings."""
     assert plan.chat_request is not None
+    sampling = completion.build_sampling(settings, default_max_tokens=default_max_tokens, temperature=temperature)
     return {
         **plan.chat_request,
-        **completion.build_sampling(settings, default_max_tokens=default_max_tokens, temperature=temperature),
         "cache_prompt": True,
+        **sampling,
         "stream_options": {"include_usage": True},
         # For an answer that is ended here, before the engine sends the usage.
         "timings_per_token": True,
         **{name: value for name, value in plan.engine_fields.items() if name == "reasoning_budget_tokens"},
-        **({"lora": completion.ADAPTER} if plan.uses_adapter and has_adapter else {}),
+        **({"lora": completion.ADAPTER} if plan.uses_adapter and has_adapter and "lora" not in sampling else {}),
     }
 
 

@@ -16,6 +16,7 @@ from rightseat.types.chunks import FinishChunk, ModelChunk, ProviderDataChunk, R
 from rightseat.types.events import Usage
 from rightseat.types.messages import REASONING_PROVIDER
 from rightseat.types.model import RawPrompt, SamplingSettings
+from rightseat.types.settings import CONTINUE
 
 # A text, tokens, or a text with images.
 RequestPrompt = str | list[int] | dict[str, Any]
@@ -33,7 +34,33 @@ MAX_GRAMMAR_DEPTH = 200
 ADAPTER = [{"id": 0, "scale": 1.0}]
 
 # Settings forwarded unchanged.
-_FORWARDED_SETTINGS = ("frequency_penalty", "presence_penalty", "top_k", "min_p", "repeat_penalty")
+_FORWARDED_SETTINGS = (
+    *("frequency_penalty", "presence_penalty", "repeat_penalty", "repeat_last_n"),
+    *("top_k", "min_p", "typical_p", "top_n_sigma", "xtc_probability", "xtc_threshold"),
+    *("dynatemp_range", "dynatemp_exponent", "mirostat", "mirostat_tau", "mirostat_eta"),
+    *("dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breakers"),
+    *("adaptive_target", "adaptive_decay", "samplers", "min_keep", "ignore_eos", "cache_prompt", "lora"),
+    *("n_keep", "n_discard", "n_indent", "n_cache_reuse", "t_max_predict_ms", "backend_sampling"),
+)
+_LAST_TOKENS = {"repeat_last_n", "dry_penalty_last_n"}
+_WHOLE_CONTEXT = 1 << 16
+# Settings of a request, and where they are in llama-server's.
+SETTINGS = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "max_tokens": "n_predict",
+    "stop": "stop",
+    "seed": "seed",
+    "parallel_tool_calls": "grammar",
+    "logprobs": "n_probs",
+    "top_logprobs": "n_probs",
+    "logit_bias": "logit_bias",
+    "grammar": "grammar",
+    CONTINUE: "prompt",
+    **dict.fromkeys(("reasoning_effort", "chat_template_kwargs", "enable_thinking", "thinking", "reasoning"), "prompt"),
+    **dict.fromkeys(("reasoning_budget_tokens", "thinking_budget_tokens"), "reasoning_budget_tokens"),
+    **{name: name for name in _FORWARDED_SETTINGS},
+}
 
 
 def build_sampling(
@@ -45,6 +72,9 @@ def build_sampling(
     optional = {"temperature": chosen_temperature, "top_p": settings.top_p, "seed": settings.seed}
     body |= {name: value for name, value in optional.items() if value is not None}
     body |= {name: settings.extra[name] for name in _FORWARDED_SETTINGS if settings.extra.get(name) is not None}
+    for name in _LAST_TOKENS & body.keys():
+        # The engine knows no word for all of the context.
+        body[name] = _WHOLE_CONTEXT if body[name] == -1 else body[name]
     top_logprobs = get_top_logprobs(settings)
     if top_logprobs is not None:
         # With top_logprobs = 0 the chosen token's own logprob is still wanted.
@@ -87,7 +117,7 @@ def build_request_body(
         "stop": [*plan.stop_words, *(() if plan.filters_stop_words else settings.stop)],
         "preserved_tokens": list(plan.preserved_tokens),
         "grammar": plan.grammar,
-        "lora": ADAPTER if plan.uses_adapter and has_adapter else None,
+        "lora": ADAPTER if plan.uses_adapter and has_adapter and "lora" not in request else None,
     }
     return request | {name: value for name, value in optional.items() if value} | plan.engine_fields
 
@@ -192,6 +222,16 @@ def _format_logprob(probability: dict[str, Any]) -> dict[str, Any]:
         "logprob": IMPOSSIBLE_LOGPROB if logprob is None else logprob,
         "bytes": probability.get("bytes"),
     }
+
+
+def check_logprobs(plan: PromptPlan, settings: SamplingSettings) -> None:
+    """Raise CallerError if logprobs are requested of an answer that is parsed from another text."""
+    if plan.chat_request is None and plan.filters_stop_words and get_top_logprobs(settings) is not None:
+        raise CallerError(
+            "logprobs: this model writes its answer inside the form of its tools, or until a stop word, where tokens "
+            "have no logprobs of their own. Leave out logprobs, or the tools and stop words.",
+            param="logprobs",
+        )
 
 
 class CompletionReader:

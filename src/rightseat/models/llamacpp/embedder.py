@@ -72,7 +72,8 @@ class Embedder:
         client = await self._server.client()
         inputs: list[EmbeddingInput] = [[*items]] if isinstance(items[0], int) else [*items]
         # Other keys that OpenAI's API has, such as `user`, are dropped.
-        request: dict[str, Any] = {name: body[name] for name in ("input", "encoding_format") if name in body}
+        names = ("input", "encoding_format", "embd_normalize")
+        request: dict[str, Any] = {name: body[name] for name in names if name in body}
         try:
             if self._window is not None and await self._find_too_long(inputs, self._window, client):
                 return await self._embed_in_pieces(inputs, self._window, request, client)

@@ -28,6 +28,7 @@ from rightseat.models.llamacpp import (
     token_counts,
     tool_ranking,
 )
+from rightseat.models.llamacpp.answer_start import skip_thinking, split_begun_answer, use_own_grammar
 from rightseat.models.llamacpp.client import LlamaServer, LlamaServerClient
 from rightseat.models.llamacpp.completion import RequestPrompt
 from rightseat.models.llamacpp.control_tokens import ControlTokenDiscovery, ControlTokens, select_control_tokens
@@ -61,7 +62,7 @@ from rightseat.models.llamacpp.token_counts import TokenCounts
 from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.events import Usage
 from rightseat.types.messages import Message, text_message
-from rightseat.types.model import MEDIA_MARKER, UNDECLARED, Model, Prompt, RawPrompt
+from rightseat.types.model import MEDIA_MARKER, UNDECLARED, Model, Prompt, RawPrompt, ToolChoice
 from rightseat.types.streams import closing
 from rightseat.types.text import estimate_tokens
 
@@ -144,7 +145,7 @@ class LlamaCppModel(Model):
     ) -> None:
         self.name = name
         seen = replace(UNDECLARED, advertises_images=True) if sees_images else replace(UNDECLARED, text_only=True)
-        self.capabilities = replace(seen, context=context)
+        self.capabilities = replace(seen, context=context, settings=frozenset(completion.SETTINGS))
         self.address = address
         self.weights = weights
         self._server = server
@@ -203,8 +204,11 @@ class LlamaCppModel(Model):
         """Stream the answer to a chat. `uses_adapter`: with the adapter even where the format does not need it."""
         prompt, images = await self._extract_images(prompt)
         await self.start()
+        if prompt.settings.extra.get("grammar"):
+            prompt = skip_thinking(prompt)
         prompt = await self._choose_tool(prompt)
         plan, text = await self._plan_prompt(prompt, images)
+        completion.check_logprobs(plan, prompt.settings)
         if uses_adapter:
             plan = replace(plan, uses_adapter=True)
         begun = False
@@ -386,10 +390,14 @@ class LlamaCppModel(Model):
         assert description is not None
         source = description.sources.select(bool(prompt.tools))
         chat_format = await self._load_chat_format(source)
+        prompt, begun = split_begun_answer(prompt)
         format = format or chat_format.format
-        if isinstance(format, NativeFormat) and not format.takes_prompt(prompt):
+        if isinstance(format, NativeFormat) and (begun or not format.takes_prompt(prompt)):
             format = formats.GENERIC()
         chat_format = replace(chat_format, format=format)
+        if begun and isinstance(chat_format.format, formats.GENERIC):
+            # Its answers with tools are JSON: text that has begun has no tool calls.
+            prompt = replace(prompt, tools=(), tool_choice=ToolChoice())
         client = await self._server.client()
         context = FormatContext(
             prompt=prompt,
@@ -411,7 +419,8 @@ class LlamaCppModel(Model):
             context = replace(context, capabilities=default.template.capabilities, thinking=default.thinking)
             chat_format = replace(default, format=chat_format.format)
             plan, rendered = _render_plan(chat_format, context, self._options)
-        rendered += plan.answer_prefix
+        plan = use_own_grammar(plan, prompt)
+        rendered += plan.answer_prefix + context.mark_foreign(begun)
         if self._adds_bos is None:
             self._adds_bos = bool(await client.tokenize("", add=True))
         if self._adds_bos:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from rightseat.errors import CallerError
 from rightseat.http.client import IncompleteResponse, check_headers, parse_base_url, parse_host
 from rightseat.models._vendor.chat_parser import ChatStreamParser
 from rightseat.models._vendor.client import VendorModel, VendorRequest
@@ -80,12 +81,14 @@ class OpenAIModel(VendorModel):
             enforces_schema=strict_tools and capabilities.schema,
             allowed_tools=vendor.kind == "openai",
             audio=capabilities.audio and not self._uses_responses,
+            settings=vendor.list_settings(capabilities),
         )
         self._dialect = vendor.make_dialect(
             capabilities, developer_role=developer_role, strict_tools=strict_tools, usage=usage
         )
         self._upstream_name = vendor.deployment or name
         self._embeddings_url = base.joinpath("embeddings").with_query(base.query)
+        self._refuses_unknown_fields = vendor.kind != "compatible"
         self._token_provider = vendor.token_provider
         self._static_secrets = self._secrets
         self._thinking_cache = ThinkingCache(split_blob=split_blob)
@@ -114,6 +117,10 @@ class OpenAIModel(VendorModel):
 
     async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
         """Post an embeddings request and return the server's reply unchanged."""
+        if self._refuses_unknown_fields and "embd_normalize" in body:
+            raise CallerError(
+                "embd_normalize: this model's vectors are normalized as they are. Leave it out.", param="embd_normalize"
+            )
         payload = msgspec.json.encode({**body, "model": self._upstream_name})
         head = await self._make_head(self._embeddings_url, {})
         response, timer = await self._retry(lambda: self._post(head, payload))

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.errors import OutputInvalid, UpstreamGarbled
+from rightseat.errors import CallerError, OutputInvalid, UpstreamGarbled
 from rightseat.models.openai.client import OpenAIModel
 from rightseat.tools.text_calls.generic import CALLS, THOUGHT, JsonCallEnvelope, tool_messages_as_text
 from rightseat.tools.text_calls.reader import ModelTextReader, StopSequenceFilter, TextFormatError
@@ -199,6 +199,12 @@ def _parse_first_object(text: str) -> Any:
 
 def _make_emulated_prompt(prompt: Prompt, envelope: JsonCallEnvelope) -> Prompt:
     settings = prompt.settings
+    if settings.extra.get("logprobs"):
+        raise CallerError(
+            "logprobs: this model calls tools in its text, whose tokens are not the answer's. Leave out logprobs or "
+            "the tools.",
+            param="logprobs",
+        )
     extra = {name: value for name, value in settings.extra.items() if name not in _WITHHELD_SETTINGS}
     return Prompt(
         messages=_add_instructions(prompt.messages, envelope.instructions()),

@@ -20,6 +20,8 @@ from rightseat.models.openai.vendors import OpenAIVendor, ReasoningSummary, Vend
 # Options passed to the model unchanged.
 _PASSED_KEYS = (*TIMEOUTS, "api_key", "headers", "developer_role", "strict_tools", "usage", "images", "tries")
 
+_CAPABILITY_KEYS = ("parallel", "schema", "images", "audio", "reasoning", "ignored_settings")
+
 
 class OpenAIOptions(VendorOptions, frozen=True, kw_only=True):
     base_url: str = OPENAI_URL
@@ -102,7 +104,7 @@ def _make_model(name: str, options: OpenAIOptions) -> OpenAIModel:
         kind, deployment = "azure", options.deployment or name
         base_url = vendors.build_base_url(options.azure_endpoint, options.api_version, deployment, options.api)
     capabilities = lookup_capabilities(kind, name)
-    overrides = {key: getattr(options, key) for key in ("parallel", "schema", "images", "audio", "reasoning")}
+    overrides = {key: getattr(options, key) for key in _CAPABILITY_KEYS}
     emulation = _choose_emulation(
         options.tools, native=capabilities.tools, schema=override_capabilities(capabilities, overrides).schema
     )

@@ -20,11 +20,36 @@ from rightseat.types.messages import (
     text_message,
 )
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
+from rightseat.types.settings import CONTINUE, CONTINUE_IF_POSSIBLE
 
 # Fields that `extra` may not set: the model, and all that changes how we parse the answer.
 RESERVED_KEYS = frozenset({"model", "messages", "stream", "stream_options", "n"}) | frozenset(
     {"tools", "tool_choice", "functions", "function_call"}
 )
+
+
+# Settings of OpenAI's chat completions, which have the same names there.
+SETTINGS = frozenset(
+    {"temperature", "top_p", "max_tokens", "stop", "seed", "parallel_tool_calls", "frequency_penalty"}
+    | {"presence_penalty", "logprobs", "top_logprobs", "logit_bias", "reasoning_effort", "verbosity", "prediction"}
+    | {"service_tier", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_options"}
+    | {"prompt_cache_retention", "web_search_options", "response_format"}
+)
+# Settings of the responses API, and where they are in its request.
+RESPONSES_SETTINGS = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "max_tokens": "max_output_tokens",
+    "parallel_tool_calls": "parallel_tool_calls",
+    "reasoning_effort": "reasoning.effort",
+    "verbosity": "text.verbosity",
+    "service_tier": "service_tier",
+    "user": "user",
+    "safety_identifier": "safety_identifier",
+    "prompt_cache_key": "prompt_cache_key",
+    "prompt_cache_retention": "prompt_cache_retention",
+    "response_format": "text.format",
+}
 
 
 class Dialect(Struct, frozen=True, kw_only=True):
@@ -79,6 +104,8 @@ def build_chat_body(model: str, prompt: Prompt, dialect: Dialect) -> dict[str, A
     if dialect.reasoning_rules.disables_by_type and out.get("reasoning_effort") in ("none", "minimal"):
         out["thinking"] = {"type": "disabled"}
         del out["reasoning_effort"]
+    if (continues := out.pop(CONTINUE, None)) not in (None, CONTINUE_IF_POSSIBLE):
+        out |= {CONTINUE: continues, "add_generation_prompt": False}
     for key in dialect.unsupported:
         out.pop(key, None)
     return out
@@ -157,7 +184,7 @@ RESPONSES_PROVIDER = "openai-responses"
 
 # Fields of `extra` that this API knows by the same name.
 PASSED_SETTINGS = frozenset({"metadata", "prompt_cache_key", "safety_identifier", "service_tier"}) | frozenset(
-    {"top_logprobs", "truncation", "user"}
+    {"prompt_cache_retention", "top_logprobs", "truncation", "user"}
 )
 
 

@@ -18,8 +18,9 @@ from rightseat.models._vendor.reasoning import InlineThoughts, ReasoningRules
 from rightseat.models._vendor.thinking import THINKING_FIELDS
 from rightseat.models.catalog import find_listed_capabilities
 from rightseat.models.openai.errors import DEFAULT_CREDENTIAL, ERRORS
-from rightseat.models.openai.request import Dialect
+from rightseat.models.openai.request import RESPONSES_SETTINGS, SETTINGS, Dialect
 from rightseat.types.model import Capabilities
+from rightseat.types.settings import SETTING_RULES
 
 ReasoningSummary = Literal["auto", "concise", "detailed"]
 
@@ -130,6 +131,14 @@ class OpenAIVendor(Struct, frozen=True, kw_only=True):
     def knows_model(self, name: str) -> bool:
         """Whether the model's capabilities are known; only then images are sent unasked."""
         return self.kind != "compatible" or find_listed_capabilities(self.kind, name) is not None
+
+    def list_settings(self, capabilities: Capabilities) -> frozenset[str]:
+        """Return the settings that the server takes of a model with these capabilities."""
+        if self.kind == "compatible":
+            # A server of another maker may know any of them; it refuses those that it does not.
+            return frozenset(RESPONSES_SETTINGS) if self.api == "responses" else frozenset(SETTING_RULES)
+        names = frozenset(RESPONSES_SETTINGS) if self.api == "responses" else SETTINGS
+        return names - list_unsupported_settings(capabilities)
 
     def make_dialect(
         self, capabilities: Capabilities, *, developer_role: bool | None, strict_tools: bool, usage: bool

@@ -3,11 +3,13 @@
 import re
 
 import pytest
+from msgspec.structs import replace
 
 from rightseat.errors import ConfigError
 from rightseat.models.catalog import lookup_capabilities
 from rightseat.models.google import model
 from rightseat.models.google.options import GOOGLE_URL
+from rightseat.models.google.request import SETTINGS, THINKING_SETTINGS
 from rightseat.types.model import Capabilities
 
 VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI")
@@ -35,11 +37,13 @@ def test_the_environments_key_is_shown_to_no_other_server(monkeypatch: pytest.Mo
 
 
 def test_what_it_can_is_known_and_can_be_said() -> None:
-    assert model("gemini-2.5-flash", {"api_key": "k"}).capabilities == lookup_capabilities("google", "gemini-2.5-flash")
+    known = lookup_capabilities("google", "gemini-2.5-flash")
+    thinking = replace(known, settings=frozenset(SETTINGS | THINKING_SETTINGS))
+    assert model("gemini-2.5-flash", {"api_key": "k"}).capabilities == thinking
     made = model("gemini-2.5-flash", {"api_key": "k", "images": False, "reasoning": False, "tools": False})
     assert not made.capabilities.images
     assert made.capabilities == Capabilities(
-        tools=False, images=False, reasoning=False, context=lookup_capabilities("google", "gemini-2.5-flash").context
+        tools=False, images=False, reasoning=False, context=known.context, settings=frozenset(SETTINGS)
     )
 
 

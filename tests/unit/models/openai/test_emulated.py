@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.errors import OutputInvalid, RightseatError, UpstreamGarbled
+from rightseat.errors import CallerError, OutputInvalid, RightseatError, UpstreamGarbled
 from rightseat.models.openai import model as made
 from rightseat.models.openai.emulated import EmulatedToolsModel, ToolEmulation
 from rightseat.types.chunks import ModelChunk, TextChunk, ToolCallStart
@@ -129,7 +129,7 @@ async def test_the_schema_streams() -> None:
 
 @over_emulations
 async def test_an_output_schema_binds_the_result(way: ToolEmulation) -> None:
-    extra = {"response_format": {"type": "json_object"}, "logprobs": True}
+    extra = {"response_format": {"type": "json_object"}, "logprobs": False}
     asked = make_prompt(output_schema=OUTPUT, settings=SamplingSettings(extra=extra))
     found, requests, _ = await collect_emulated(way, asked, reply_in_pieces(format_step(result={"ok": True})))
     answer = collect_answer(found)
@@ -138,6 +138,14 @@ async def test_an_output_schema_binds_the_result(way: ToolEmulation) -> None:
     assert "logprobs" not in requests[0].json
     form = requests[0].json.get("response_format", {})
     assert form.get("type") == ("json_schema" if way == "schema" else None)
+
+
+@over_emulations
+async def test_logprobs_of_a_text_that_holds_the_calls_are_refused(way: ToolEmulation) -> None:
+    asked = make_prompt(settings=SamplingSettings(extra={"logprobs": True}))
+    _, requests, error = await collect_emulated(way, asked, reply_in_pieces(CALL))
+    assert isinstance(error, CallerError)
+    assert (error.param, requests) == ("logprobs", [])
 
 
 @over_emulations

@@ -37,6 +37,8 @@ from rightseat.types.text import decode_or_none, estimate_tokens
 
 # A client that asks for so few tokens measures or tests the weights.
 MIN_MAX_TOKENS = 64
+# Who sets one of these wants to see what the weights write.
+WEIGHT_SETTINGS = frozenset({"logit_bias", "grammar", "ignore_eos", "samplers", "lora"})
 # Longer questions are no calculations, and the rules would hold the event loop.
 MAX_RULED = 20_000
 
@@ -94,7 +96,7 @@ def needs_checks(prompt: Prompt) -> bool:
         and prompt.messages[-1].role in ("user", "tool")
         and all(isinstance(part, TextMessagePart) for message in prompt.messages for part in message.parts)
         and not settings.extra.get("logprobs")
-        and not settings.extra.get("logit_bias")
+        and not settings.extra.keys() & WEIGHT_SETTINGS
         and not settings.stop
         and (settings.max_tokens is None or settings.max_tokens >= MIN_MAX_TOKENS)
     )
