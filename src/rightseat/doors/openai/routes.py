@@ -7,17 +7,11 @@ from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct, structs
+from msgspec import Meta, Struct
 
 from rightseat.doors.openai.messages import parse_messages
-from rightseat.doors.openai.read import (
-    OpenAIRequest,
-    collect_extra,
-    parse_settings,
-    read_chat,
-    read_completion,
-    read_embedding,
-)
+from rightseat.doors.openai.read import OpenAIRequest, read_chat, read_completion, read_embedding
+from rightseat.doors.openai.settings import parse_chat_settings
 from rightseat.doors.openai.tools import parse_tools
 from rightseat.doors.openai.wire import ChatRequest, CompletionRequest, EmbeddingRequest
 from rightseat.doors.openai.write import encode, make_error_response, refuse, reply_completion, stream_completion
@@ -73,7 +67,7 @@ def apply_template(request: Request, host: Host) -> Reply:
     body = decode_body(request.body, ChatRequest)
     if not body.messages:
         raise CallerError("messages: there are none. Send at least one.", param="messages")
-    settings = structs.replace(parse_settings(body), extra=collect_extra(body))
+    settings = parse_chat_settings(body)
     prompt = Prompt(messages=parse_messages(body.messages), tools=parse_tools(body), settings=settings)
     rendered = host.render_prompt(host.resolve_responder(body.model), prompt)
     return reply_result(rendered, lambda result: {"prompt": result})
