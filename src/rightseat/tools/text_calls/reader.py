@@ -145,6 +145,9 @@ class ModelTextReader:
                 # Hold a partial marker and the space before it.
                 partial = len(self._buffer[:partial].rstrip(SPACE))
             passed, self._buffer = self._buffer[:partial], self._buffer[partial:]
+            if self._length_limited:
+                # The beginning of a marker that the limit cut is no text.
+                passed = passed[: find_partial_marker(passed, markers)]
             # White space after a call is not content.
             emit(passed if not self._closed or passed.strip(SPACE) or not self.calls else "")
             if self._closed and self._length_limited and self.inside_call:

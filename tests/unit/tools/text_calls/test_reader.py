@@ -127,6 +127,23 @@ def test_an_end_within_a_call_is_seen() -> None:
     assert reader.inside_call
 
 
+@pytest.mark.demand("openai.cut_calls")
+@pytest.mark.parametrize(("length_limited", "text"), [(True, "See."), (False, "See. <ca")])
+def test_the_beginning_of_a_marker_that_the_limit_cut_is_no_text(length_limited: bool, text: str) -> None:
+    def read(reader: ModelTextReader) -> ParseSteps[None]:
+        while (yield from reader.text_until("<call>")):
+            reader.begin_call("add")
+            reader.end_call()
+
+    for parts in (["See. <ca"], list("See. <ca")):
+        reader = ModelTextReader(read)
+        chunks = [chunk for part in parts for chunk in reader.feed(part)] + reader.close(length_limited=length_limited)
+        assert "".join(chunk.text for chunk in chunks if isinstance(chunk, TextChunk)).rstrip() == text
+    reader = ModelTextReader(read)
+    chunks = reader.feed("<call>\n<ca") + reader.close(length_limited=True)
+    assert [type(chunk) for chunk in chunks] == [ToolCallStart]
+
+
 def test_text_that_breaks_the_format() -> None:
     reader = ModelTextReader(parse_greeting)
     with pytest.raises(TextFormatError, match="expected"):
