@@ -141,6 +141,27 @@ async def test_arguments_come_early_and_are_checked_where_the_engine_enforces_th
     assert [chunk.enforced for chunk in chunks if isinstance(chunk, ToolCallStart)] == [False]
 
 
+LFM_TEMPLATE = """\
+{%- if tools %}<|sys|>List of tools: [{{ tools | tojson }}]{% endif -%}
+{%- for message in messages %}<|{{ message.role }}|>{{ message.content }}{% endfor -%}
+{%- if add_generation_prompt %}<|assistant|>{% endif -%}
+"""
+
+
+async def test_a_family_whose_template_renders_no_calls() -> None:
+    call = ToolCall("call_1", "say", '{"text": "hi", "times": 2, "loud": true}')
+    history = (USER, Message("assistant", calls=(call,)), text_message("tool", "Said.", call_id="call_1", name="say"))
+    async with open_native_model(LFM_TEMPLATE, {"supports_tools": True}) as (model, engine, _):
+        engine.events = make_events(FormatCase("", calls=(SAY_CALL,)))
+        required = ToolChoice("required")
+        chunks = await collect_chunks(model, messages=history, tools=(SAY_TOOL,), tool_choice=required)
+        # The engine's grammar has no schemas for it, so that calls are held back until they are validated.
+        assert [chunk.enforced for chunk in chunks if isinstance(chunk, ToolCallStart)] == [False]
+        _, called, _, begun = engine.chat["messages"]
+    assert called["content"] == "<|tool_call_start|>[say(text='hi', times=2, loud=True)]<|tool_call_end|>"
+    assert begun["content"] == "<|tool_call_start|>["
+
+
 async def test_a_call_that_must_be_and_is_not() -> None:
     with pytest.raises(UpstreamGarbled, match="there is no call"):
         await ask(EMPTY, tool_choice=ToolChoice("required"))

@@ -23,7 +23,13 @@ from rightseat.models.llamacpp import completion
 from rightseat.models.llamacpp.client import ERRORS, ChatEvent, LlamaServerClient, Timings, make_format_error
 from rightseat.models.llamacpp.formats.answer_grammar import MAX_CALLS
 from rightseat.models.llamacpp.formats.format import PromptPlan
-from rightseat.models.llamacpp.formats.native import PYTHONIC_BEGIN, PYTHONIC_MARKERS, WORD_JOINER, NativeFormat
+from rightseat.models.llamacpp.formats.native import (
+    PYTHONIC_BEGIN,
+    PYTHONIC_MARKERS,
+    UNENFORCED_MARKERS,
+    WORD_JOINER,
+    NativeFormat,
+)
 from rightseat.models.llamacpp.template_probe import PROBE_CALL, PROBE_TOOLS, TemplateCapabilities, make_probe_messages
 from rightseat.tools.text_calls.reader import SPACE, StopSequenceFilter
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart, UsageChunk
@@ -53,9 +59,10 @@ async def probe_engine(
         # The engine also builds the grammar and the parser for this request.
         if PROBE_CALL[0] not in await client.apply_template(request):
             return None
-        if not capabilities.tool_calls:
-            return NativeFormat(f"{PYTHONIC_BEGIN}[")
-        return NativeFormat(await _check_opening(client, request, capabilities.call_opening))
+        opening = f"{PYTHONIC_BEGIN}["
+        if capabilities.tool_calls:
+            opening = await _check_opening(client, request, capabilities.call_opening)
+        return NativeFormat(opening, enforces_schemas=not any(mark in source for mark in UNENFORCED_MARKERS))
     except _TRANSIENT_ERRORS:
         raise
     except RightseatError as error:

@@ -95,7 +95,7 @@ class ChatEvent(Struct, frozen=True):
     prompt_progress: Any = None
 
 
-ChunkT = TypeVar("ChunkT", CompletionChunk, ChatEvent)
+ChunkT = TypeVar("ChunkT", bound=CompletionChunk | ChatEvent)
 
 
 class TokenPiece(Struct, frozen=True):

@@ -28,6 +28,9 @@ WORD_JOINER = "\u2060"
 PYTHONIC_BEGIN, PYTHONIC_END = "<|tool_call_start|>", "<|tool_call_end|>"
 PYTHONIC_MARKERS = ("<|tool_list_start|>", "List of tools: [")
 
+# Gemma 4 and LFM2, in whose calls the engine's grammar has no schema.
+UNENFORCED_MARKERS = ("<|tool_call>call:", *PYTHONIC_MARKERS)
+
 _PLAIN_NAME = re.compile(r"[\w.:/-]{1,256}")
 _ANNOTATIONS = frozenset({"$schema", "default", "description", "examples", "title"})
 _PLAIN_TYPES = frozenset({"boolean", "integer", "number", "string"})
@@ -38,12 +41,14 @@ _JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", 
 
 class NativeFormat(ToolCallFormat):
     """`call_opening`: the text that begins every call. An answer that must be a call continues it, because the
-    engine's own constraint lets any text precede a call."""
+    engine's own constraint lets any text precede a call. `enforces_schemas`: the engine's grammar has the properties
+    of a tool."""
 
     name = "native"
 
-    def __init__(self, call_opening: str = "") -> None:
+    def __init__(self, call_opening: str = "", *, enforces_schemas: bool = True) -> None:
         self.call_opening = call_opening
+        self.enforces_schemas = enforces_schemas
 
     @staticmethod
     def takes_prompt(prompt: Prompt) -> bool:
@@ -54,12 +59,13 @@ class NativeFormat(ToolCallFormat):
         tools, schema = tuple(map(_to_engine_tool, context.tools)), context.prompt.output_schema
         instructions = [] if schema is None or context.must_call else [self.describe_output_schema(schema, context)]
         messages = self.insert_instructions(instructions, context)
+        enforced = {tool.name for tool in context.tools if self.enforces_schemas and is_plain_schema(tool.parameters)}
         return PromptPlan(
             messages=messages,
             tools=tools,
             answer_prefix=self.make_answer_prefix(context),
             filters_stop_words=bool(context.prompt.settings.stop),
-            enforced_tools=frozenset(tool.name for tool in context.tools if is_plain_schema(tool.parameters)),
+            enforced_tools=frozenset(enforced),
             chat_request=self._build_request(messages, tools, context),
             parse=self.parse_text,
         )
