@@ -17,6 +17,7 @@ from rightseat.config.load import load_config
 from rightseat.config.settings import Config
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.lookup import make_model
+from tests.kit import tiny_gguf
 from tests.kit.app_server import reply_text, serve_app, serve_runtime
 from tests.kit.client import RawHttpClient, build_raw_request
 from tests.unit.doors.openai.test_raw import LocalLikeModel
@@ -137,7 +138,7 @@ async def send_curl(url: str, words: list[str]) -> tuple[int, bytes]:
 @pytest.mark.parametrize(("page", "words"), list_curls())
 async def test_requests_are_answered(page: Path, words: list[str]) -> None:
     # A grammar is for a model that goes on with a text as it is.
-    local = any('"grammar"' in word for word in words)
+    local = any('"grammar"' in word or word.endswith("/completion") for word in words)
     async with serve_runtime(
         Runtime(model=LocalLikeModel(reply_text("demo"))) if local else make_demo_runtime()
     ) as server:
@@ -197,6 +198,18 @@ def test_the_local_pages_other_files_are_valid_too(
     (tmp_path / "mine.jinja").write_text("{{ messages }}")
     made = build_runtime(load_config(tmp_path / "rightseat.toml", env={}), env={})
     assert made.assistants["default"].context == context
+
+
+@pytest.mark.demand("llamacpp.mmproj_images")
+def test_the_local_pages_model_that_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RIGHTSEAT_CACHE", str(tmp_path / "cache"))
+    [text] = [text for text in find_blocks(ROOT / "docs" / "models-local.md", "toml") if "mmproj" in text]
+    (tmp_path / "rightseat.toml").write_text(text, encoding="utf-8")
+    tiny_gguf.write_text_model(tmp_path / "vision.gguf")
+    tiny_gguf.write_projector(tmp_path / "mmproj-vision.gguf")
+    tiny_gguf.write_reranker(tmp_path / "reranker.gguf")
+    made = build_runtime(load_config(tmp_path / "rightseat.toml", env={}), env={})
+    assert made.assistants["default"].supports_images
 
 
 @pytest.mark.demand("engine.library_use_runtime_mount")

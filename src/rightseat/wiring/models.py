@@ -17,7 +17,7 @@ from rightseat.wiring.lookup import EMPTY, LOCAL, make_model, split_spec
 
 # Model kinds that run on llama.cpp, and their options that are files.
 LLAMACPP_KINDS = (LOCAL, "llama-server")
-FILE_OPTIONS = ("chat_template", "embedding", "llama_server", "lora", "precache")
+FILE_OPTIONS = ("chat_template", "embedding", "llama_server", "lora", "mmproj", "precache", "rerank")
 
 # By configuration file and name: a reload builds new models while the old ones still run.
 SHARED_LOADS: WeakValueDictionary[tuple[str, str], ModelLoad] = WeakValueDictionary()

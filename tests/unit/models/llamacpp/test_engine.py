@@ -113,8 +113,8 @@ async def test_a_llama_server_of_ones_own(launch: Build, tmp_path: Path, monkeyp
         props = await (await engine.client()).get_props()
         argv = " ".join(props["argv"])
         assert (
-            "--ctx-size 1536 --parallel 3 --threads 2 --slots --no-warmup --batch-size 512 --ubatch-size 512 --embeddings --kv-unified"
-            in argv
+            "--ctx-size 1536 --parallel 3 --threads 2 --slots --no-warmup --batch-size 512 "
+            "--ubatch-size 512 --embeddings --kv-unified" in argv
         )
         assert f"--lora {FAKE} --slot-save-path {tmp_path}" in argv
         assert "--host 127.0.0.1" in argv
