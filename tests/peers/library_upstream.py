@@ -6,6 +6,7 @@ import json
 import re
 
 from tests.kit.answers import ChatReply, UpstreamReply, answer_tokens, answer_tool_call
+from tests.kit.chunks import Json
 from tests.kit.connection import Connection, ReceivedRequest
 from tests.peers.echo_upstream import answer_in_steps
 from tests.peers.library_program import PERSON_QUESTION, WEATHER_QUESTION
@@ -43,7 +44,7 @@ class LibraryReply:
         return reply
 
 
-def call_tool(request: ReceivedRequest, arguments: dict[str, object]) -> ChatReply | None:
+def call_tool(request: ReceivedRequest, arguments: Json) -> ChatReply | None:
     """Call the first tool that has these parameters and no others."""
     for tool in request.json.get("tools") or ():
         if tool["function"]["parameters"].get("properties", {}).keys() == arguments.keys():

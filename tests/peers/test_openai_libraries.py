@@ -11,17 +11,11 @@ import pytest
 import pytest_asyncio
 
 from rightseat.models.llamacpp import weights
+from tests.kit.chunks import Json
 from tests.kit.server import RightseatProcess
 from tests.kit.upstream import FakeUpstream
 from tests.peers.library_runner import LIBRARIES, SCRIPTED_CONFIG, LibraryReport, drive_library
-from tests.peers.library_upstream import (
-    FIRST_PIECE,
-    GREETING_TEXT,
-    PERSON,
-    WEATHER_CALL,
-    WEATHER_TEXT,
-    LibraryReply,
-)
+from tests.peers.library_upstream import FIRST_PIECE, GREETING_TEXT, PERSON, WEATHER_CALL, WEATHER_TEXT, LibraryReply
 from tests.peers.prerequisites import require
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(1200), pytest.mark.asyncio(loop_scope="module")]
@@ -39,7 +33,7 @@ EMBEDDED_CASES = (("tool", "default"), ("stream", "default"), ("structured", "de
 EMBEDDED_TIMEOUT = 600.0
 # By a call and by a schema.
 BOTH_WAYS = ("instructor", "llama-index", "pydantic-ai")
-SENT_FIELDS = {
+SENT_FIELDS: dict[str, Json] = {
     "openai-agents": {"parallel_tool_calls": True},
     "pydantic-ai": {"parallel_tool_calls": True, "user": "ada"},
     "autogen": {"parallel_tool_calls": True},
@@ -70,9 +64,7 @@ async def report(
     request: pytest.FixtureRequest, scripted_server: ScriptedServer, record_driven: RecordDriven
 ) -> LibraryReport:
     require(LIBRARIES[request.param])
-    seen = await drive_library(
-        request.param, SCRIPTED_CASES, scripted_server.process, scripted_server.upstream
-    )
+    seen = await drive_library(request.param, SCRIPTED_CASES, scripted_server.process, scripted_server.upstream)
     record_driven(seen.name, seen.version)
     return seen
 
@@ -133,11 +125,11 @@ async def test_a_cut_call_is_not_run(report: LibraryReport, case: str) -> None:
 @pytest.mark.model
 @pytest.mark.demand("openai.client_libraries_embedded")
 async def test_a_tool_loop_with_the_embedded_model(embedded_report: LibraryReport) -> None:
+    """A model as small as this may call again what it has called; the city it keeps."""
     answer = embedded_report.answers["tool"]
     assert answer["runs"], answer
     assert all(run == WEATHER_CALL for run in answer["runs"])
-    assert isinstance(answer["text"], str)
-    assert answer["text"].strip()
+    assert answer.get("text"), answer
 
 
 @pytest.mark.model

@@ -20,7 +20,7 @@ const WEATHER_QUESTION = "What is the weather in Oslo?";
 const CUT_QUESTION = "What is the weather in Oslo and in Glasgow?";
 const GREETING = "Say hello.";
 const PERSON_QUESTION = "Ada is 36 years old. Who is she?";
-const MAX_STEPS = 4;
+const MAX_STEPS = 3;
 let runs = [];
 let pieces = [];
 
