@@ -15,7 +15,7 @@ from rightseat.models._vendor.thinking import EFFORTS, THINKING_FIELDS
 from rightseat.models.anthropic.options import AnthropicOptions
 from rightseat.models.google.options import GoogleOptions
 from rightseat.models.langchain.options import LangChainOptions
-from rightseat.models.llamacpp.formats import FORMATS, GENERIC
+from rightseat.models.llamacpp.formats import FORMATS, GENERIC, NATIVE
 from rightseat.models.llamacpp.formats.answer_grammar import MAX_CALLS
 from rightseat.models.llamacpp.options import EMBEDDED_DEFAULTS, LocalOptions
 from rightseat.models.llamacpp.thinking import BUDGETS
@@ -42,7 +42,7 @@ def read_table(page: str, heading: str) -> list[list[str]]:
 @pytest.mark.demand("house.docs_and_program_agree")
 def test_the_table_of_formats_has_each_format_once() -> None:
     names = [row[0].strip("`") for row in read_table(read_page("formats.md"), "The log names the format")]
-    assert sorted(names) == sorted(kind.name for kind in (*FORMATS, GENERIC))
+    assert sorted(names) == sorted(kind.name for kind in (*FORMATS, NATIVE, GENERIC))
 
 
 @pytest.mark.demand("house.docs_and_program_agree")

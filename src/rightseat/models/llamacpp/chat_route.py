@@ -18,6 +18,7 @@ from rightseat.errors import (
     UpstreamTimeout,
 )
 from rightseat.models._vendor.chat_parser import ChatStreamParser
+from rightseat.models._vendor.reasoning import ReasoningRules
 from rightseat.models._vendor.request import parse_object
 from rightseat.models.llamacpp import completion
 from rightseat.models.llamacpp.client import ERRORS, ChatEvent, LlamaServerClient, Timings, make_format_error
@@ -138,6 +139,10 @@ class ChatTimings(Struct, frozen=True):
     timings: Timings = Timings()
 
 
+# Templates show the thoughts before a call with its result.
+RETURNED_THOUGHTS = ReasoningRules(text="calls", origin="llama.cpp")
+
+
 class LlamaChatParser(ChatStreamParser):
     errors = ERRORS
 
@@ -146,7 +151,7 @@ class ChatRouteReader:
     """Reads one answer of the chat route. `finished`: no more events are needed."""
 
     def __init__(self, plan: PromptPlan, prompt: Prompt) -> None:
-        self._parser = LlamaChatParser(plan.enforced_tools)
+        self._parser = LlamaChatParser(plan.enforced_tools, RETURNED_THOUGHTS)
         self._stops = StopSequenceFilter(prompt.settings.stop)
         self._top_logprobs = completion.get_top_logprobs(prompt.settings)
         self._tools = {tool.name: tool for tool in prompt.callable_tools}

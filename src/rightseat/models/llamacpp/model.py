@@ -55,6 +55,7 @@ from rightseat.models.llamacpp.thinking import (
     ENABLED_VARIABLES,
     build_budget,
     close_thought,
+    find_budget,
     is_thinking_enabled,
     template_variables,
 )
@@ -523,7 +524,10 @@ def _render_plan(chat_format: ChatFormat, context: FormatContext, options: Promp
     if thinking != context.thinking:
         plan = chat_format.format.make_plan(replace(context, thinking=thinking))
     if plan.chat_request is not None and variables:
-        plan = replace(plan, chat_request={**plan.chat_request, "chat_template_kwargs": variables})
+        # The engine knows the tags of these templates itself.
+        budget = 0 if disabled else find_budget(settings, template.source)
+        limit = {} if budget is None else {"reasoning_budget_tokens": budget}
+        plan = replace(plan, chat_request={**plan.chat_request, **limit, "chat_template_kwargs": variables})
     return replace(plan, engine_fields=build_budget(settings, thinking, template.source)), rendered
 
 

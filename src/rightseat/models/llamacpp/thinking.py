@@ -71,13 +71,19 @@ def _translate_effort(effort: str | None, source: str) -> str | None:
     return next(quoted, "low" if "reasoning_effort" in source else None)
 
 
-def build_budget(settings: SamplingSettings, tags: ThinkingTags, source: str) -> dict[str, Any]:
-    """Return the fields of a completion by which the engine ends a thought that is too long; none without a limit."""
+def find_budget(settings: SamplingSettings, source: str) -> int | None:
+    """Return the most tokens of a thought: as the request says, else by its effort if the template has none."""
     request = ThinkingRequest.from_settings(settings)
     budget = request.budget
     if budget is None and "reasoning_effort" not in source:
         budget = BUDGETS.get(request.effort or "")
-    if budget is None or budget < 0 or not tags.active_tags:
+    return None if budget is None or budget < 0 else budget
+
+
+def build_budget(settings: SamplingSettings, tags: ThinkingTags, source: str) -> dict[str, Any]:
+    """Return the fields of a completion by which the engine ends a thought that is too long; none without a limit."""
+    budget = find_budget(settings, source)
+    if budget is None or not tags.active_tags:
         return {}
     return {
         "reasoning_budget_tokens": budget,

@@ -11,7 +11,7 @@ from rightseat.models.llamacpp.client import CompletionChunk
 from rightseat.models.llamacpp.control_tokens import ControlTokens
 from rightseat.models.llamacpp.model import LlamaCppModel, ModelDescription, PromptOptions
 from rightseat.models.llamacpp.template import TemplateSources
-from rightseat.models.llamacpp.thinking import template_variables
+from rightseat.models.llamacpp.thinking import find_budget, template_variables
 from rightseat.types.model import SamplingSettings
 from tests.unit.doors.openai.test_openai import post_once
 from tests.unit.models.llamacpp.in_process_server import InProcessServer
@@ -209,3 +209,12 @@ async def test_a_tool_loop_shows_the_template_the_thought_before_a_call() -> Non
     first, second = (request["prompt"] for request in server.requests)
     assert "I must add." not in first
     assert "<think>I must add.</think><tool_call>" in second
+
+
+@pytest.mark.parametrize(
+    ("extra", "budget"),
+    [({"reasoning_effort": "low"}, 512), ({"thinking_budget_tokens": 7}, 7), ({"reasoning_effort": "high"}, None)],
+)
+def test_a_budget_for_engines_that_know_the_tags(extra: dict[str, Any], budget: int | None) -> None:
+    assert find_budget(SamplingSettings(extra=extra), SWITCH) == budget
+    assert find_budget(SamplingSettings(extra={"reasoning_effort": "low"}), EFFORT) is None
