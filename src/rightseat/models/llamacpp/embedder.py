@@ -38,6 +38,10 @@ class EndTokens(Struct, frozen=True):
         return [*self.first, *tokens, *self.last]
 
 
+# Fields of a request that the engine knows.
+ENGINE_FIELDS = ("input", "encoding_format", "embd_normalize")
+
+
 class Embedder:
     """Computes embeddings, by a server that starts with the first request. `owns_server`: the embedder starts and
     closes it. `window`: the most tokens of a text; None: as the server says when it refuses one."""
@@ -72,8 +76,7 @@ class Embedder:
         client = await self._server.client()
         inputs: list[EmbeddingInput] = [[*items]] if isinstance(items[0], int) else [*items]
         # Other keys that OpenAI's API has, such as `user`, are dropped.
-        names = ("input", "encoding_format", "embd_normalize")
-        request: dict[str, Any] = {name: body[name] for name in names if name in body}
+        request: dict[str, Any] = {name: body[name] for name in ENGINE_FIELDS if name in body}
         try:
             if self._window is not None and await self._find_too_long(inputs, self._window, client):
                 return await self._embed_in_pieces(inputs, self._window, request, client)
