@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.types.chunks import FinishChunk, TextChunk, UsageChunk
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
 from rightseat.types.model import Prompt
 from rightseat.wiring.lookup import make_model
@@ -58,7 +58,7 @@ async def open_page(tab: BrowserTab, url: str) -> None:
 
 
 async def test_a_conversation_of_two_turns(chromium: Chromium, tmp_path: Path) -> None:
-    first = [TextChunk("Roses "), TextChunk("are red."), UsageChunk(Usage(5, 2)), FinishChunk("stop")]
+    first: list[ModelChunk] = [TextChunk("Roses "), TextChunk("are red."), UsageChunk(Usage(5, 2)), FinishChunk("stop")]
     model = PageModel(first, reply_text("Violets are blue."))
     async with serve_llama_page(Runtime(model=model), tmp_path) as (url, page), chromium.open_tab() as tab:
         await open_page(tab, url)

@@ -9,7 +9,7 @@ import pytest
 
 from rightseat import Runtime
 from rightseat.models.openai import model as make_model
-from rightseat.types.chunks import FinishChunk, ReasoningChunk, TextChunk
+from rightseat.types.chunks import FinishChunk, ModelChunk, ReasoningChunk, TextChunk
 from tests.contract.doors.members import MEMBERS, DoorClient
 from tests.kit.app_server import FakeModel, serve_runtime
 from tests.kit.client import RawHttpClient
@@ -89,7 +89,12 @@ async def test_an_answer_cut_inside_a_thought_is_empty(member: str) -> None:
     assert "SEC" not in seen.text
 
 
-THINKING_ANSWER = [ReasoningChunk("Hmm, "), ReasoningChunk("SECRET"), TextChunk("Yes."), FinishChunk("stop")]
+THINKING_ANSWER: list[ModelChunk] = [
+    ReasoningChunk("Hmm, "),
+    ReasoningChunk("SECRET"),
+    TextChunk("Yes."),
+    FinishChunk("stop"),
+]
 
 
 async def post_raw(path: str, body: dict[str, Any]) -> str:

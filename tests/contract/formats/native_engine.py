@@ -1,7 +1,7 @@
 """A stand-in of a recent llama-server: it renders a template, answers chats as a test tells it, and keeps requests."""
 
 import json
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
@@ -138,6 +138,6 @@ async def open_native_model(
             await model.close()
 
 
-async def collect_chunks(model: LlamaCppModel, **prompt: Any) -> Sequence[ModelChunk]:
+async def collect_chunks(model: LlamaCppModel, **prompt: Any) -> list[ModelChunk]:
     async with closing(model.stream(Prompt(**prompt))) as chunks:
         return [chunk async for chunk in chunks]

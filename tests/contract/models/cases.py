@@ -1,5 +1,6 @@
 """What any model can be made to say, in the words of each member, and what must come out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,7 +33,7 @@ class CollectedAnswer:
     finish: str | None = None
 
 
-def collect_answer(chunks: list[ModelChunk]) -> CollectedAnswer:
+def collect_answer(chunks: Sequence[ModelChunk]) -> CollectedAnswer:
     calls: dict[int, tuple[str, str]] = {}
     answer = CollectedAnswer()
     for chunk in chunks:

@@ -120,7 +120,7 @@ async def test_several_completions_of_each_prompt() -> None:
 @ROUTES
 async def test_options_reach_the_engine_checked_and_no_others_do() -> None:
     model = RawModel(report_text("x"))
-    options = {
+    options: dict[str, Any] = {
         "temperature": 0.5,
         "top_k": 3,
         "min_p": 0.1,
@@ -131,7 +131,13 @@ async def test_options_reach_the_engine_checked_and_no_others_do() -> None:
         "logit_bias": {"5": False, "Hello": 1.5},
         "n_predict": 0,
     }
-    unread = {"id_slot": 3, "slot_save_path": "/etc", "speculative.n_max": 9, "verbose": True, "model_path": "/x"}
+    unread: dict[str, Any] = {
+        "id_slot": 3,
+        "slot_save_path": "/etc",
+        "speculative.n_max": 9,
+        "verbose": True,
+        "model_path": "/x",
+    }
     assert (await complete(model, prompt="a", **options, **unread))[0] == 200
     assert get_raw(model).options == {
         **{name: options[name] for name in ("temperature", "top_k", "min_p", "seed", "samplers", "cache_prompt")},
