@@ -16,6 +16,8 @@ from rightseat.models.llamacpp.client import LlamaServer, LlamaServerClient
 
 EmbeddingOverflow = Literal["refuse", "cut", "average"]
 EmbeddingInput = str | list[int]
+NOT_NORMALIZED = -1
+"""llama-server's `embd_normalize` for vectors as they are."""
 _TOKENIZED_AT_ONCE = 4
 
 
@@ -108,9 +110,13 @@ class Embedder:
         ends = await _find_end_tokens(client)
         pieces = [self._split(tokens, window, ends) for tokens in tokenized]
         flat = [piece for group in pieces for piece in group]
-        response = await client.embed({"input": flat, "encoding_format": "float"})
+        response = await client.embed({**request, "input": flat, "encoding_format": "float"})
         vectors = iter([entry["embedding"] for entry in response["data"]])
         averaged = [_average([(next(vectors), len(piece)) for piece in group]) for group in pieces]
+        if request.get("embd_normalize") != NOT_NORMALIZED:
+            averaged = [
+                _normalize(vector) if len(group) > 1 else vector for vector, group in zip(averaged, pieces, strict=True)
+            ]
         packed = request.get("encoding_format") == "base64"
         embeddings = [_encode_base64(vector) if packed else vector for vector in averaged]
         data = [{"object": "embedding", "index": number, "embedding": item} for number, item in enumerate(embeddings)]
@@ -160,15 +166,20 @@ def _make_refusal(too_long: dict[int, int], window: int, *, several: bool) -> Co
 
 
 def _average(weighted: Sequence[tuple[Sequence[float], int]]) -> list[float]:
-    """Return the mean of vectors by their weights, with a length of 1; a single vector as it is."""
+    """Return the mean of vectors by their weights; a single vector as it is."""
     if len(weighted) == 1:
         return list(weighted[0][0])
-    sums = [
-        math.fsum(value * weight for value, (_, weight) in zip(column, weighted, strict=True))
+    total = sum(weight for _, weight in weighted)
+    return [
+        math.fsum(value * weight for value, (_, weight) in zip(column, weighted, strict=True)) / total
         for column in zip(*(vector for vector, _ in weighted), strict=True)
     ]
-    length = math.sqrt(math.fsum(value * value for value in sums)) or 1.0
-    return [value / length for value in sums]
+
+
+def _normalize(vector: Sequence[float]) -> list[float]:
+    """Return the vector with a length of 1."""
+    length = math.sqrt(math.fsum(value * value for value in vector)) or 1.0
+    return [value / length for value in vector]
 
 
 def _encode_base64(vector: Sequence[float]) -> str:

@@ -89,6 +89,9 @@ async def test_the_pieces_of_a_long_text_are_averaged(ends: bool) -> None:
     vector = body["data"][0]["embedding"]
     assert math.hypot(*vector) == pytest.approx(1)
     assert body["data"][1]["embedding"] == [sum(short) / len(short), 1.0], "a short one is as the server gives it"
+    plain = await embedder.embed({"input": "a" * 20, "embd_normalize": -1})
+    assert server.requests[-1]["embd_normalize"] == -1
+    assert plain["data"][0]["embedding"][1] == pytest.approx(1)
     packed = await embedder.embed({"input": "a" * 20, "encoding_format": "base64"})
     assert struct.unpack("<2f", base64.b64decode(packed["data"][0]["embedding"])) == pytest.approx(vector)
 
