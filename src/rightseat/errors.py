@@ -97,6 +97,10 @@ class RightseatError(Exception):
         return f"/docs/errors/{cls.code}"
 
 
+INTERNAL_ERROR = RightseatError("Something went wrong in the server. Its log has the details.")
+"""What a client learns of an exception that nobody expected."""
+
+
 class CallerError(RightseatError):
     status = 400
     code = "invalid_request"

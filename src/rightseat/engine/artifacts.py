@@ -6,6 +6,7 @@ text-only door a file becomes that link and a table becomes Markdown.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import re
 import secrets
@@ -17,7 +18,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.types.events import Artifact, Event, text_events
+from rightseat.types.events import Artifact, Citations, Custom, Event, StateDelta, StateSnapshot, text_events
+from rightseat.types.json_values import to_json_value, to_table_value
 from rightseat.types.language import Language
 from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import IdGenerator, Store
@@ -35,6 +37,28 @@ class StoredFile(Struct, frozen=True):
     name: str
     media_type: str
     data: bytes
+
+
+async def with_json_values(event: Event) -> Event:
+    """Return the event with plain JSON values instead of what a Python tool put in: data frames, dates, models.
+    Raise NotJsonError where that is impossible."""
+    match event:
+        case Artifact(kind=kind, content=content) if kind != "file":
+            # A table may be large: it is converted beside the event loop.
+            return replace(event, content=await asyncio.to_thread(CONVERTERS.get(kind, to_json_value), content))
+        case StateSnapshot(state):
+            return replace(event, state=to_json_value(state))
+        case StateDelta(patch):
+            return replace(event, patch=to_json_value(patch))
+        case Custom(value=value):
+            return replace(event, value=to_json_value(value))
+        case Citations(items):
+            return replace(event, items=to_json_value(items))
+        case _:
+            return event
+
+
+CONVERTERS = {"table": to_table_value, "chart": to_table_value}
 
 
 async def present_artifact(event: Artifact, turn: Turn, store: Store) -> Sequence[Event]:

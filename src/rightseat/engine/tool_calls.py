@@ -17,10 +17,21 @@ from msgspec.structs import replace
 
 from rightseat.config.secret import mask
 from rightseat.engine.answer_parser import AnswerDeclined, AnswerInvalid, AnswerUnclear, resolve_answer
-from rightseat.engine.artifacts import present_artifact
+from rightseat.engine.artifacts import present_artifact, with_json_values
 from rightseat.engine.repeats import EffectRule, find_origin, record_effect
 from rightseat.errors import RightseatError, StoreFailed
-from rightseat.types.events import Artifact, CallArgs, CallEnd, CallResult, CallStart, Event, Interrupt
+from rightseat.types.events import (
+    Artifact,
+    CallArgs,
+    CallEnd,
+    CallResult,
+    CallStart,
+    Custom,
+    Event,
+    Interrupt,
+    text_events,
+)
+from rightseat.types.json_values import NotJsonError, is_large
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Model
 from rightseat.types.schema import get_validator
@@ -311,16 +322,30 @@ class ToolCallBatch:
         turn = replace(self.turn, has_untrusted_input=True) if mark_untrusted else self.turn
         context = ToolContext(turn, call.id, state.state, state.all_answers, self.turn_messages, self.budget)
         last: Result | Pause = Result()
+        not_shown: list[str] = []
         async with closing(with_timeout(tool.call(msgspec.json.decode(call.arguments), context), limit)) as items:
             async for item in items:
                 if isinstance(item, Result | Pause):
                     last = item
-                else:
-                    yield item
+                    continue
+                try:
+                    yield await with_json_values(item)
+                except NotJsonError as error:
+                    name = item.name if isinstance(item, Artifact | Custom) else type(item).__name__
+                    not_shown.append(f"{name} was not shown, because it has no JSON form ({error}).")
+                    for event in self.say_not_shown(name):
+                        yield event
         if isinstance(last, Pause) and not last.asks:
             last = error_result("tool_failed", f"{call.name} paused without a question.")
-        # Encode here, so that an unencodable value fails the call and not the run.
-        yield last if isinstance(last, Pause) else Result(last.text, last.failed)
+        if isinstance(last, Pause):
+            yield last
+            return
+        # Encoded here, so that a value without a JSON form fails the call and not the run.
+        text = await asyncio.to_thread(lambda: last.text) if is_large(last.content) else last.text
+        yield Result("\n\n".join(filter(None, (text, *not_shown))), last.failed)
+
+    def say_not_shown(self, name: str) -> list[Event]:
+        return text_events(self.ids.new_message_id(), get_sentence("not_shown", self.turn.get_language(), name=name))
 
     def record_pause(self, call: ToolCall, pause: Pause) -> None:
         answers = self.states[call.id].all_answers

@@ -8,6 +8,7 @@ keep-alives and drops a client that stops reading.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from msgspec import Struct
 
 from rightseat.types.streams import closing
 
+log = logging.getLogger(__name__)
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -39,13 +41,15 @@ class DirectWriter:
 
 class ResponseStart(Struct, frozen=True):
     """The first part of a reply. `keep_alive` is sent when the reply is idle; empty: nothing is. `body` is
-    the entire body, where it is known; `direct_writer` is connected once the headers are sent."""
+    the entire body, where it is known; `direct_writer` is connected once the headers are sent. `failure` ends the
+    body where the rest of the reply cannot be produced; empty: the connection is cut."""
 
     status: int
     headers: Headers = ()
     keep_alive: bytes = b""
     body: bytes | None = None
     direct_writer: DirectWriter | None = None
+    failure: bytes = b""
 
 
 Reply = AsyncIterator[ResponseStart | bytes]
@@ -73,6 +77,7 @@ class ReplyWriter:
         self.loop = asyncio.get_running_loop()
         self.clock = self.loop.time
         self.keep_alive = b""
+        self.start: ResponseStart | None = None
         self.keep_alive_task: asyncio.Future[None] | None = None
         self.sending = 0
         self.last_sent = self.clock()
@@ -88,6 +93,7 @@ class ReplyWriter:
                     else:
                         await self.send_message(make_body_message(part, more=True))
                     continue
+                self.start = part
                 self.keep_alive = part.keep_alive
                 headers = [*part.headers, *self.headers]
                 self.on_start(part.status)
@@ -99,6 +105,13 @@ class ReplyWriter:
                     ended = True
         if not ended:
             await self.send_message(make_body_message(b"", more=False))
+
+    async def write_failure(self) -> bool:
+        """End a body that cannot be completed by the error that its `start` has; false where it has none."""
+        if self.start is None or not self.start.failure:
+            return False
+        await self.send_message(make_body_message(self.start.failure, more=False))
+        return True
 
     def write_direct(self, data: bytes) -> bool:
         """Write body bytes if the client takes them at once; false otherwise."""
@@ -139,6 +152,18 @@ def make_body_message(data: bytes, *, more: bool) -> Message:
     return {"type": "http.response.body", "body": data, "more_body": more}
 
 
+async def write_or_fail(writer: ReplyWriter, reply: Reply, make_failure_reply: Callable[[], Reply] | None) -> None:
+    """Send a reply. If it raises, log the exception and send the client an error that it can read."""
+    try:
+        await writer.write(reply)
+    except Exception as error:
+        log.exception("a reply failed")
+        if writer.start is None and make_failure_reply is not None:
+            await writer.write(make_failure_reply())
+        elif not await writer.write_failure():
+            raise error
+
+
 async def wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
@@ -153,14 +178,16 @@ async def send_reply(
     headers: Headers = (),
     on_start: Callable[[int], None] = lambda status: None,
     direct: WriteDirect | None = None,
+    make_failure_reply: Callable[[], Reply] | None = None,
 ) -> bool:
     """Send the whole reply; returns false when the client left or was dropped. Closes the reply.
 
-    `headers` are added to the reply's own; `on_start` receives the status.
+    `headers` are added to the reply's own; `on_start` receives the status. The reply of
+    `make_failure_reply` is sent instead of one that fails before its first part.
     """
     loop = asyncio.get_running_loop()
     writer = ReplyWriter(send, headers, on_start, direct)
-    work = loop.create_task(writer.write(reply))
+    work = loop.create_task(write_or_fail(writer, reply, make_failure_reply))
     disconnect = loop.create_task(wait_for_disconnect(receive))
     disconnect.add_done_callback(lambda _: work.cancel())
     writer.schedule_tick(timeouts, work)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.errors import Restarting, RightseatError, TimedOut, Unavailable, error_class_for
+from rightseat.errors import INTERNAL_ERROR, Restarting, RightseatError, TimedOut, Unavailable, error_class_for
 from rightseat.runtime.incidents import Environment, Incident, IncidentSource, RunContext
 from rightseat.types.agents import Responder
 from rightseat.types.events import Event, OpenMessageTracker, RunFailed, RunStarted, StepEnd, StepStart, TextDelta
@@ -20,7 +20,6 @@ from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
 DEFAULT_ASSISTANT = "default"
-INTERNAL_ERROR = "Something went wrong in the server. Its log has the details."
 LOG_LEVELS = {"caller": logging.INFO, "upstream": logging.WARNING, "ours": logging.ERROR}
 
 
@@ -105,7 +104,7 @@ class RunSupervisor:
             if failed is None:
                 raise
         except Exception as error:
-            failed = RightseatError(INTERNAL_ERROR)
+            failed = RightseatError(INTERNAL_ERROR.message)
             failed.__cause__ = error
         finally:
             timer.cancel()
@@ -134,7 +133,7 @@ class RunSupervisor:
             "run failed: %s (%s) at %s after %d ms",
             *(failed.code, failed.fault, name[:64], incident.latency * 1000),
             extra={"fields": incident.log_fields()},
-            exc_info=cause if failed.message == INTERNAL_ERROR else None,
+            exc_info=cause if failed.message == INTERNAL_ERROR.message else None,
         )
         self.on_incident(incident)
 

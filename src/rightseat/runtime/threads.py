@@ -17,7 +17,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.errors import Conflict, RightseatError, StoreFailed
+from rightseat.errors import INTERNAL_ERROR, Conflict, RightseatError, StoreFailed
 from rightseat.runtime.runs import new_id
 from rightseat.types.agents import Responder
 from rightseat.types.events import OpenMessageTracker, ReasoningDelta, RunFailed, TextDelta
@@ -39,6 +39,7 @@ from rightseat.types.turn import Owner, Turn
 log = logging.getLogger(__name__)
 ThreadKey = tuple[str, str]
 RUN_STOPPED = RunFailed("stopped", "The answer was stopped.", 499, "caller")
+RUN_BROKEN = RunFailed(INTERNAL_ERROR.code, INTERNAL_ERROR.message)
 RUN_TOO_LONG = RunFailed("too_long", "The answer grew beyond what a thread may hold and was stopped.", 500)
 TEXT_DELTAS = (TextDelta, ReasoningDelta)
 MIN_ENTRY_SIZE = 32
@@ -114,16 +115,18 @@ class ActiveRun:
         self.started.set()
 
     def append(self, entry: ThreadEntry) -> None:
+        last = self.last + 1
+        size = len(entry.text) + MIN_ENTRY_SIZE if isinstance(entry, TEXT_DELTAS) else 256
+        # Stored first: an entry that cannot be encoded raises here, before readers count on it.
+        stored = self.store.append_entries(self.owner, self.thread, last, (entry,)) if self.is_stored else None
         ring = self.ring
         ring.append(entry)
-        self.last = last = self.last + 1
+        self.last = last
         self.ring_start = last - len(ring)
-        self.size += len(entry.text) + MIN_ENTRY_SIZE if isinstance(entry, TEXT_DELTAS) else 256
-        if self.is_stored:
-            stored = self.store.append_entries(self.owner, self.thread, last, (entry,))
-            if stored is not None:
-                self.held = last
-                stored.add_done_callback(partial(self.on_stored, last))
+        self.size += size
+        if stored is not None:
+            self.held = last
+            stored.add_done_callback(partial(self.on_stored, last))
         if self.held:
             return
         self.shown = last
@@ -216,6 +219,9 @@ class ThreadRuns:
         except asyncio.CancelledError:
             # Stopped: the entries so far stay, and open messages are ended.
             failure = RUN_STOPPED
+        except Exception:
+            log.exception("an event of a run could not be kept")
+            failure = RUN_BROKEN
         finally:
             if failure is not None and not (active.ring and is_run_end(active.ring[-1])):
                 for event in (*open_messages.end_events(), failure):

@@ -14,11 +14,20 @@ from urllib.parse import parse_qsl
 
 from rightseat.config.options import parse_options
 from rightseat.config.settings import ServerSettings
-from rightseat.errors import MethodNotAllowed, NotFound, RightseatError
+from rightseat.errors import INTERNAL_ERROR, MethodNotAllowed, NotFound, RightseatError
 from rightseat.http.auth import LOCAL_OWNER, Authenticator
 from rightseat.http.endpoint import REQUEST_ID, Door, Request, Route, compile_path
 from rightseat.http.forwarding import HeaderForwarding
-from rightseat.http.reply import DIRECT_EXTENSION, Headers, Receive, Send, SendTimeouts, make_empty_reply, send_reply
+from rightseat.http.reply import (
+    DIRECT_EXTENSION,
+    Headers,
+    Receive,
+    Reply,
+    Send,
+    SendTimeouts,
+    make_empty_reply,
+    send_reply,
+)
 from rightseat.http.security import RequestGuard
 from rightseat.runtime.incidents import RequestInfo, current_request, current_run
 from rightseat.runtime.metrics import Metrics
@@ -164,12 +173,19 @@ class App:
                     reply = route.handler(request, self.runtime)
             except RightseatError as error:
                 entry.set_error(error)
-                reply = door.format_error_for(error, headers) if door.format_error_for else door.format_error(error)
+                reply = format_error(door, error, headers)
                 if isinstance(error, MethodNotAllowed):
                     extra += ((b"allow", error.allow.encode()),)
             direct = scope.get("extensions", {}).get(DIRECT_EXTENSION, {}).get("write")
             await send_reply(
-                reply, receive, send, self.timeouts, headers=extra, on_start=entry.set_status, direct=direct
+                reply,
+                receive,
+                send,
+                self.timeouts,
+                headers=extra,
+                on_start=entry.set_status,
+                direct=direct,
+                make_failure_reply=lambda: format_error(door, INTERNAL_ERROR, headers),
             )
         finally:
             entry.finish(self.runtime.meters, write_log=self.access_log)
@@ -215,6 +231,10 @@ class App:
             self.guard.check_host([original.host])
             headers["host"] = original.host
         return self.guard.public_url or f"{original.scheme}://{headers['host']}{scope.get('root_path', '')}"
+
+
+def format_error(door: Door, error: RightseatError, headers: dict[str, str]) -> Reply:
+    return door.format_error_for(error, headers) if door.format_error_for else door.format_error(error)
 
 
 class RouteTable:

@@ -27,7 +27,8 @@ import msgspec
 
 from rightseat.tools.function import ToolSignature
 from rightseat.tools.subprocess import ChildReply, Confinement
-from rightseat.types.tools import Result, Tool, ToolContext, encode_fallback
+from rightseat.types.json_values import encode_json
+from rightseat.types.tools import Result, Tool, ToolContext
 from rightseat.types.turn import Turn
 
 LIB_PACKAGE = "lib"
@@ -85,7 +86,7 @@ def handle_line(load: LoadFunction, line: bytes) -> bytes:
         args = msgspec.json.decode(line)
         value = describe_function(function) if args is None else call_function(function, args)
         result = value if isinstance(value, Result) else Result(value)
-        return msgspec.json.encode(ChildReply(result.content, failed=result.failed), enc_hook=encode_fallback)
+        return encode_json(ChildReply(result.content, failed=result.failed))
     except SystemExit as error:
         return msgspec.json.encode(ChildReply(error=f"The tool left by exit({error.code}) instead of returning."))
     except Exception as error:

@@ -6,6 +6,7 @@
 - tools, agents: Tool, Toolset, Agent, AgentSource, and the types Responder and Layer.
 - output: RunOutput, the messages, calls and questions that a run's events amount to.
 - stores, threads: the protocols Store, CheckpointStore and ThreadStore, and the values they keep.
-- schema, streams, text: JSON Schema validation, async iterators, closest match and token estimates.
+- schema, json_values: JSON Schema validation, and the JSON form of what Python tools return.
+- streams, text: async iterators, closest match and token estimates.
 - language, sentences, replies: the language of a person, the sentences that are ours, and how people say yes and no.
 """

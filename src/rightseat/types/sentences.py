@@ -126,6 +126,8 @@ SENTENCES: dict[str, dict[Language, str]] = {
     },
     # Tables as text
     "more_rows": {"en": "({shown} of {total} rows)", "zh": "（共 {total} 行，显示前 {shown} 行）"},
+    # Artifacts that cannot be encoded
+    "not_shown": {"en": "({name} could not be shown.)", "zh": "（{name} 无法显示。）"},
     # OpenBB Workspace
     "openbb_repeated_call": {
         "en": "I have asked for this data before and got the same, so I stop here. Please ask in another way.",

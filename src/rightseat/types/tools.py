@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct, field
 
 from rightseat.types.events import Event
+from rightseat.types.json_values import encode_json
 from rightseat.types.messages import Message
 from rightseat.types.model import ToolSpec
 from rightseat.types.turn import Turn
@@ -30,7 +31,8 @@ APPROVAL_SCHEMA: dict[str, Any] = {
 
 
 class Result(Struct, frozen=True):
-    """Result of a tool call. A string is passed on unchanged, None as an empty string, all else as JSON."""
+    """Result of a tool call. A string is passed on unchanged, None as an empty string, all else as JSON
+    (types/json_values.py: data frames, dates, numbers and models of other libraries too)."""
 
     content: Any = None
     failed: bool = False
@@ -39,13 +41,7 @@ class Result(Struct, frozen=True):
     def text(self) -> str:
         if self.content is None or isinstance(self.content, str):
             return self.content or ""
-        return msgspec.json.encode(self.content, enc_hook=encode_fallback).decode()
-
-
-def encode_fallback(value: Any) -> Any:
-    """Encode a value that JSON lacks: a pydantic model as its fields, anything else as its text."""
-    dump = getattr(value, "model_dump", None)
-    return str(value) if dump is None else dump(mode="json")
+        return encode_json(self.content).decode()
 
 
 def error_result(code: str, message: str) -> Result:

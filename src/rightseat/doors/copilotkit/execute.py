@@ -16,7 +16,7 @@ from rightseat.doors.copilotkit.query_plan import ROOT, STREAMED_FIELDS
 from rightseat.doors.copilotkit.read import CopilotKitRequest, describe_agent, make_agent_not_found, read_request
 from rightseat.doors.copilotkit.response import ResponseBuilder, Status
 from rightseat.doors.copilotkit.threads import make_agent_state_response
-from rightseat.errors import CallerError, RightseatError
+from rightseat.errors import INTERNAL_ERROR, CallerError, RightseatError
 from rightseat.http.endpoint import Host, Request, make_full_response
 from rightseat.http.reply import Reply
 from rightseat.types.events import RunFailed
@@ -26,7 +26,6 @@ log = logging.getLogger(__name__)
 encode = msgspec.json.Encoder().encode
 
 MAX_MESSAGE = 500
-INTERNAL_ERROR_MESSAGE = "Something went wrong in the server. Its log has the details."
 ANSWER_TOO_LONG = RunFailed("too_large", "The answer is too long for a document of this form.", 502, "upstream")
 
 
@@ -168,7 +167,7 @@ def format_graphql_error(error: GraphQLError) -> dict[str, Any]:
         return {**error.formatted, "message": cause.message[:MAX_MESSAGE], "extensions": make_extensions(cause)}
     if is_server_fault(error):
         log.error("a resolver failed", exc_info=cause)
-        return {**error.formatted, "message": INTERNAL_ERROR_MESSAGE}
+        return {**error.formatted, "message": INTERNAL_ERROR.message}
     # The message may quote a long input value.
     return {**error.formatted, "message": error.message[:MAX_MESSAGE]}
 

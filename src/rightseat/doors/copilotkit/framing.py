@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
+from rightseat.doors.copilotkit.failures import encode, format_error
+from rightseat.errors import INTERNAL_ERROR
 from rightseat.http.reply import ResponseStart
 
 JSON_TYPE = "application/json"
 GRAPHQL_JSON_TYPE = "application/graphql-response+json"
 STREAM_HEADERS: tuple[tuple[bytes, bytes], ...] = ((b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
 StreamFormat = Literal["multipart", "sse"]
+FAILURE_PAYLOAD = encode({"errors": [format_error(INTERNAL_ERROR)], "hasNext": False})
 
 
 class AcceptedTypes:
@@ -94,4 +97,9 @@ class StreamFraming:
         self.closing = b"--\r\n" if multipart else b"event: complete\ndata:\n\n"
         kind = b'multipart/mixed; boundary="-"' if multipart else b"text/event-stream"
         alive = encode_part(b'{"hasNext":true}') if multipart else b":\n\n"
-        self.head = ResponseStart(200, ((b"content-type", kind), *STREAM_HEADERS), alive)
+        self.head = ResponseStart(
+            200,
+            ((b"content-type", kind), *STREAM_HEADERS),
+            alive,
+            failure=self.encode_frame(FAILURE_PAYLOAD) + self.closing,
+        )

@@ -11,7 +11,7 @@ from rightseat.doors.mcp import catalog, wire
 from rightseat.doors.mcp.read import get_session_id, make_session_id, parse_message, parse_request
 from rightseat.doors.mcp.tool_call import McpCallRegistry, ServedToolCall, make_turn
 from rightseat.doors.mcp.wire import JsonRpcError, JsonRpcMessage, McpRequest, make_response
-from rightseat.errors import RightseatError
+from rightseat.errors import INTERNAL_ERROR, RightseatError
 from rightseat.http.endpoint import (
     SSE_HEADERS,
     Door,
@@ -86,7 +86,7 @@ def handle_request(rpc: McpRequest, request: Request, host: Host) -> Reply:
         asks_client = rpc.supports_elicitation and not rpc.stateless and rpc.accepts_stream
         messages = ServedToolCall(registry, rpc, turn, host, asks_client=asks_client).stream_messages()
         streams = rpc.accepts_stream and (rpc.progress_token is not None or asks_client)
-        return stream_messages(messages) if streams else send_response(messages)
+        return stream_messages(messages, rpc.id) if streams else send_response(messages)
     if rpc.method == "initialize" and not rpc.stateless:
         session = make_session_id(rpc.params.get("capabilities"))
         return make_reply(200, wire.encode(initialize(rpc)), (SESSION_HEADER, session.encode()))
@@ -137,8 +137,10 @@ METHODS: dict[str, Callable[[McpRequest, Host], dict[str, Any]]] = {
 }
 
 
-async def stream_messages(messages: AsyncIterator[dict[str, Any]]) -> Reply:
-    yield ResponseStart(200, SSE_HEADERS, KEEP_ALIVE_COMMENT)
+async def stream_messages(messages: AsyncIterator[dict[str, Any]], id: wire.RequestId) -> Reply:
+    rpc_error = JsonRpcError(wire.INTERNAL_ERROR, INTERNAL_ERROR.message, {"code": INTERNAL_ERROR.code})
+    failure = format_event(wire.encode(wire.make_error_response(id, rpc_error)), event="message")
+    yield ResponseStart(200, SSE_HEADERS, KEEP_ALIVE_COMMENT, failure=failure)
     async with closing(messages):
         async for item in messages:
             yield format_event(wire.encode(item), event="message")

@@ -15,7 +15,14 @@ import msgspec
 
 from rightseat.doors.openai.read import OpenAIRequest
 from rightseat.doors.openai.tools import CallShape
-from rightseat.errors import ContentRefused, ContextTooLong, GuardrailRefused, OutputGuarded, RightseatError
+from rightseat.errors import (
+    INTERNAL_ERROR,
+    ContentRefused,
+    ContextTooLong,
+    GuardrailRefused,
+    OutputGuarded,
+    RightseatError,
+)
 from rightseat.http.endpoint import SSE_HEADERS, format_retry_after, make_full_response
 from rightseat.http.reply import Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
@@ -202,6 +209,9 @@ def encode_error(error: RunFailed | RightseatError) -> bytes:
     return encode({"error": detail})
 
 
+FAILURE_FRAME = format_event(encode_error(INTERNAL_ERROR))
+
+
 def make_error_response(error: RunFailed | RightseatError) -> ResponseStart:
     # Not a 5xx: clients would retry a request that stays refused.
     status = 400 if error.code in FILTERED_CODES else error.status
@@ -264,7 +274,7 @@ async def stream_completion(events: NumberedEvents, request: OpenAIRequest) -> R
             if not started:
                 started = True
                 headers = (*SSE_HEADERS, *format_cut_header(first_choice.finish_fields))
-                yield ResponseStart(200, headers, KEEP_ALIVE_COMMENT)
+                yield ResponseStart(200, headers, KEEP_ALIVE_COMMENT, failure=FAILURE_FRAME)
                 yield b"".join(choice.encode_start() for choice in choices)
             if data := choices[index].encode_event(event):
                 yield data

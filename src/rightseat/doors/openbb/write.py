@@ -18,7 +18,7 @@ from rightseat.doors.openbb.client_results import make_outbound
 from rightseat.doors.openbb.read import OpenBBRequest
 from rightseat.doors.openbb.turn import complete_turn
 from rightseat.doors.openbb.wire import PendingClientCall, as_dict
-from rightseat.errors import GuardrailRefused, OutputGuarded, RightseatError
+from rightseat.errors import INTERNAL_ERROR, GuardrailRefused, OutputGuarded, RightseatError
 from rightseat.http.endpoint import SSE_HEADERS, Host, format_retry_after, make_reply
 from rightseat.http.reply import Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
@@ -48,6 +48,7 @@ from rightseat.types.text import decode_or_none
 encode = msgspec.json.Encoder().encode
 TEXT_EVENT = b'event: copilotMessageChunk\ndata: {"delta":'
 PARAGRAPH = "\n\n"
+FAILURE_FRAME = TEXT_EVENT + encode(f"{PARAGRAPH}{INTERNAL_ERROR.message} ({INTERNAL_ERROR.code})") + b"}\n\n"
 MAX_DETAIL = 2000
 GUARDRAIL_CODES = (GuardrailRefused.code, OutputGuarded.code)
 CUT_OFF_REASONS = ("length", "content_filter")
@@ -63,7 +64,7 @@ async def stream_answer(request: OpenBBRequest, host: Host) -> Reply:
     """Stream the answer. The response head is sent with the first event, so that no keep-alive precedes it."""
     writer = OpenBBEventWriter(request)
     trace_header = ((b"x-trace-id", request.trace_id.encode()),) if request.trace_id else ()
-    head = ResponseStart(200, (*SSE_HEADERS, *trace_header), KEEP_ALIVE_COMMENT)
+    head = ResponseStart(200, (*SSE_HEADERS, *trace_header), KEEP_ALIVE_COMMENT, failure=FAILURE_FRAME)
     started = False
     for piece in writer.write_opening():
         if not started:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from rightseat.errors import Conflict
 from rightseat.http.agui.read import RunAgentInput, parse_legacy_answer, parse_resume_command
 from rightseat.http.agui.visible_branch import ReplayedPrefix, replayed_prefix
-from rightseat.http.agui.write import AguiEncoder, encode_frame, make_error_reply
+from rightseat.http.agui.write import FAILURE_FRAME, AguiEncoder, encode_frame, make_error_reply
 from rightseat.http.endpoint import SSE_HEADERS, Request, ThreadService
 from rightseat.http.reply import DirectWriter, Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT
@@ -155,7 +155,7 @@ async def stream_thread(open_stream: OpenStream, replay: ThreadReplay) -> Reply:
     if isinstance(items, PushStream):
         items.on_item = on_item
     async with closing(items):
-        yield ResponseStart(200, SSE_HEADERS, KEEP_ALIVE_COMMENT, direct_writer=writer)
+        yield ResponseStart(200, SSE_HEADERS, KEEP_ALIVE_COMMENT, direct_writer=writer, failure=FAILURE_FRAME)
         for piece in replay.encode_prefix():
             yield piece
         async for number, entry in items:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from rightseat.errors import RightseatError
+from rightseat.errors import INTERNAL_ERROR, RightseatError
 from rightseat.http.agui.read import INPUT_REQUIRED
 from rightseat.http.endpoint import SSE_HEADERS, format_retry_after, make_reply
 from rightseat.http.reply import Reply, ResponseStart
@@ -63,11 +63,16 @@ def make_error_reply(error: RightseatError) -> Reply:
     return make_reply(error.status, body, *format_retry_after(error))
 
 
+FAILURE_FRAME = format_event(
+    encode_json({"type": "RUN_ERROR", "message": INTERNAL_ERROR.message, "code": INTERNAL_ERROR.code})
+)
+
+
 async def stream_run(events: AsyncIterator[Event], turn: Turn, supports_outcomes: bool = True) -> Reply:
     encoder = AguiEncoder(turn.thread, turn.run, supports_outcomes)
     # These ids are no thread positions: a client cannot resume from them.
     number = 0
-    yield ResponseStart(200, SSE_HEADERS, KEEP_ALIVE_COMMENT)
+    yield ResponseStart(200, SSE_HEADERS, KEEP_ALIVE_COMMENT, failure=FAILURE_FRAME)
     async with closing(events):
         async for event in events:
             if type(event) is TextDelta:

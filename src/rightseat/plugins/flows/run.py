@@ -21,11 +21,12 @@ from rightseat.plugins.flows.steps import LLM, NONE, get_kind
 from rightseat.plugins.plugin import END, Flow, Step
 from rightseat.types.chunks import ModelChunk, UsageChunk
 from rightseat.types.events import Custom, Event, OpenMessageTracker, StepEnd, StepStart, Usage
+from rightseat.types.json_values import to_json_value
 from rightseat.types.language import Language
 from rightseat.types.model import Model, ModelWrapper, Prompt
 from rightseat.types.sentences import get_sentence
 from rightseat.types.streams import closing, with_timeout
-from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, encode_fallback, fingerprint_tools, is_approved
+from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, fingerprint_tools, is_approved
 from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
@@ -85,11 +86,11 @@ def failure_from_error(error: TimeoutError | StepError | RightseatError, seconds
 def make_storable(outcome: StepOutcome) -> StepOutcome:
     """Convert the outcome to plain JSON values; raise where it cannot be encoded (a lone surrogate, say)."""
     if isinstance(outcome, StepOutput):
-        outcome = replace(outcome, data=to_builtins(outcome.data, enc_hook=encode_fallback))
+        outcome = replace(outcome, data=to_json_value(outcome.data))
     elif isinstance(outcome, Pause):
         if not outcome.asks:
             return StepFailure("The step stopped to ask, and asked nothing.")
-        outcome = replace(outcome, state=to_builtins(outcome.state, enc_hook=encode_fallback))
+        outcome = replace(outcome, state=to_json_value(outcome.state))
     json.encode(outcome)
     return outcome
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-import msgspec
-
 from rightseat.errors import NotFound, RightseatError
 from rightseat.http.auth import LOCAL_OWNER
 from rightseat.http.endpoint import Door, Request, Route, decode_body, make_full_response, make_reply
@@ -17,11 +15,10 @@ from rightseat.server.operations import make_error_reply, make_error_response
 from rightseat.server.playground.door_output import render_run_by_door
 from rightseat.server.playground.overview import PLAYGROUND_DIR, describe_server, report_setup
 from rightseat.server.playground.plugins import ToolTrial, list_flows, list_plugins, try_tool
-from rightseat.types.tools import encode_fallback
+from rightseat.types.json_values import encode_json
 from rightseat.wiring.runtime import Runtime
 
 FILES = StaticFiles({"": PLAYGROUND_DIR / "page", "vendor/": PLAYGROUND_DIR / "vendor"})
-encode_json = msgspec.json.Encoder(enc_hook=encode_fallback).encode
 
 
 def serve_page(request: Request, host: object) -> Reply:
