@@ -12,7 +12,7 @@ import msgspec
 
 from rightseat.doors.llamacpp.read import LlamaRequest
 from rightseat.doors.llamacpp.wire import RerankRequest
-from rightseat.errors import ContextTooLong, NotConfigured, RightseatError
+from rightseat.errors import INTERNAL_ERROR, ContextTooLong, NotConfigured, RightseatError
 from rightseat.http.endpoint import SSE_HEADERS, format_retry_after, make_full_response
 from rightseat.http.reply import Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
@@ -40,6 +40,9 @@ def encode_error(error: RunFailed | RightseatError) -> tuple[int, bytes]:
     if error.code == ContextTooLong.code:
         kind = "exceed_context_size_error"
     return status, encode({"error": {"code": status, "message": error.message, "type": kind}})
+
+
+FAILURE_FRAME = format_event(encode_error(INTERNAL_ERROR)[1])
 
 
 def make_error_response(error: RunFailed | RightseatError) -> ResponseStart:
@@ -130,7 +133,7 @@ async def stream_completion(events: NumberedEvents, request: LlamaRequest) -> Re
                 continue
             if not started:
                 started = True
-                yield ResponseStart(200, SSE_HEADERS, KEEP_ALIVE_COMMENT)
+                yield ResponseStart(200, SSE_HEADERS, KEEP_ALIVE_COMMENT, failure=FAILURE_FRAME)
             writer = writers[index]
             chunk = writer.format_delta(event) if isinstance(event, TextDelta) else writer.format_end(event)
             yield format_event(encode(chunk))
