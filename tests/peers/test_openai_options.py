@@ -22,6 +22,7 @@ ARRIVING_OPTIONS: dict[str, dict[str, Any]] = {
     "format_text": {},
     "stop_one": {"stop": ["END"]},
     "max_completion_tokens": {"max_tokens": 18},
+    "bookkeeping": {"safety_identifier": "someone"},
     "unknown": {},
 }
 """What arrives where that is something else than what was sent."""
