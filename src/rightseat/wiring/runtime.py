@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 from msgspec import structs
 
-from rightseat import __version__
 from rightseat.engine.loop import Assistant, Engine
 from rightseat.engine.toolsets import DIRECT_CALLS, DirectToolCall
 from rightseat.errors import Misused, NotConfigured, NotFound, UpstreamError
@@ -359,12 +359,15 @@ class Runtime:
 
     def get_fingerprint(self, name: str | None) -> str:
         assistant = self.get_assistant(name)
-        return self._fingerprints[assistant.name] if assistant else hash_values(__version__, name)
+        return self._fingerprints[assistant.name if assistant else ""]
 
     @cached_property
     def _fingerprints(self) -> dict[str, str]:
-        """Fingerprints by assistant: a hash of the version, the model, the instructions and the tools."""
-        return {name: fingerprint_assistant(assistant) for name, assistant in self.assistants.items()}
+        """Fingerprints by assistant: a hash of the version, the model, the instructions and the tools. The empty name
+        is that of agents, of which only the version is known."""
+        release = version("rightseat")
+        fingerprints = {name: fingerprint_assistant(assistant, release) for name, assistant in self.assistants.items()}
+        return fingerprints | {"": hash_values(release)}
 
     def supports_completion(self, name: str | None) -> bool:
         model = find_protocol(self.get_model(name), CompletesText)
@@ -541,10 +544,10 @@ def instrument_assistants(
     return [instrument(assistant) for assistant in assistants]
 
 
-def fingerprint_assistant(assistant: Assistant) -> str:
+def fingerprint_assistant(assistant: Assistant, release: str) -> str:
     info, weights = assistant.model.info, assistant.model.weights
     model = (info.provider, info.model, weights.name if weights else "")
-    return hash_values(__version__, assistant.name, *model, assistant.system, [tool.spec for tool in assistant.tools])
+    return hash_values(release, assistant.name, *model, assistant.system, [tool.spec for tool in assistant.tools])
 
 
 def hash_values(*values: object) -> str:
