@@ -47,7 +47,7 @@ async def ask(
     async with open_native_model(source, **(options or {})) as (model, engine, _):
         engine.events = case if isinstance(case, list) else make_events(case, finish)
         chunks = await collect_chunks(model, **{"messages": (USER,), "tools": TOOLS, **prompt})
-        return list(chunks), engine.chat
+        return chunks, engine.chat
 
 
 def read_answer(chunks: Sequence[ModelChunk]) -> CollectedAnswer:
@@ -117,7 +117,7 @@ async def test_an_answer_that_is_cut() -> None:
     async with open_native_model() as (model, engine, _):
         for size in range(len(arguments)):
             engine.events = make_events(FormatCase("", calls=(RING_CALL, (name, arguments[:size]))), "length")
-            chunks = list(await collect_chunks(model, messages=(USER,), tools=TOOLS))
+            chunks = await collect_chunks(model, messages=(USER,), tools=TOOLS)
             assert chunks[-1] == FinishChunk("length")
     chunks, _ = await ask(EMPTY, finish="length")
     assert read_answer(chunks) == CollectedAnswer(text="Good day.")

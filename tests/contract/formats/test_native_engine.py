@@ -1,4 +1,4 @@
-"""The contract of formats for the engine's own chat route, with the real engine and the embedded weights."""
+"""The contract of formats for the engine's own chat route, with the real engine and random or embedded weights."""
 
 import importlib.util
 import json
@@ -22,11 +22,10 @@ from rightseat.types.streams import closing
 from tests.contract.formats.cases import OUTPUT_SCHEMA
 from tests.contract.formats.native_templates import NATIVE_TEMPLATES
 from tests.contract.models.cases import collect_answer
+from tests.kit import tiny_gguf
 
 pytestmark = [
     pytest.mark.io,
-    pytest.mark.long,
-    pytest.mark.model,
     pytest.mark.timeout(300),
     pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="xllamacpp is not installed"),
 ]
@@ -42,14 +41,18 @@ REST_TOOL = ToolSpec("rest", "Waits.", {"type": "object", "properties": {}})
 QUESTION = text_message("user", "Ring the bell three times.")
 
 
+@pytest.fixture(params=["random", pytest.param("embedded", marks=[pytest.mark.model, pytest.mark.long])])
+def weights_file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    # What random weights write shows what the engine itself guarantees.
+    return tiny_gguf.write_text_model(tmp_path / "t.gguf") if request.param == "random" else weights.require_weights()
+
+
 @asynccontextmanager
-async def open_model(source: str, tmp_path: Path) -> AsyncIterator[LlamaCppModel]:
-    file = tmp_path / "template.jinja"
-    file.write_text(source)
-    model = make_unchecked_model(
-        str(weights.require_weights()),
-        {"chat_template": str(file), "context": 2048, "slots": 2, "prompt_cache": str(tmp_path), "temperature": 0.0},
-    )
+async def open_model(source: str, file: Path, folder: Path) -> AsyncIterator[LlamaCppModel]:
+    template = folder / "template.jinja"
+    template.write_text(source)
+    options = {"chat_template": str(template), "context": 2048, "slots": 2, "prompt_cache": str(folder), "threads": 1}
+    model = make_unchecked_model(str(file), options)
     await model.start()
     try:
         yield model
@@ -66,7 +69,7 @@ async def ask(
         tool_choice=ToolChoice(mode, name),
         output_schema=more.pop("output_schema", None),
         conversation=more.pop("conversation", None),
-        settings=SamplingSettings(max_tokens=tokens, **{"parallel_calls": False, **more}),
+        settings=SamplingSettings(max_tokens=tokens, seed=1, **{"parallel_calls": False, **more}),
     )
     async with closing(model.stream(prompt)) as chunks:
         return [chunk async for chunk in chunks]
@@ -74,12 +77,12 @@ async def ask(
 
 @pytest.mark.demand("llamacpp.native_chat_route", "llamacpp.native_slots")
 @pytest.mark.parametrize("source", NATIVE_TEMPLATES.values(), ids=NATIVE_TEMPLATES)
-async def test_the_contract_with_the_real_engine(source: str, tmp_path: Path) -> None:
-    async with open_model(source, tmp_path) as model:
+async def test_the_contract_with_the_real_engine(source: str, weights_file: Path, tmp_path: Path) -> None:
+    async with open_model(source, weights_file, tmp_path) as model:
         chat_format = await model._load_chat_format(source)
         assert isinstance(chat_format.format, NativeFormat)
         assert chat_format.format.call_opening
-        chunks = await ask(model, mode="named", name="ring", tokens=200)
+        chunks = await ask(model, mode="named", name="ring", tokens=400)
         (call,) = collect_answer(chunks).calls
         assert call[0] == "ring"
         assert get_validator(PARAMETERS).find_problem(json.loads(call[1])) is None
@@ -113,7 +116,7 @@ async def test_the_contract_with_the_real_engine(source: str, tmp_path: Path) ->
 
 async def leave_early(model: LlamaCppModel) -> None:
     """Close a stream at its first text and wait until the engine's slots are idle."""
-    settings = SamplingSettings(max_tokens=1500, extra={"logit_bias": {}})
+    settings = SamplingSettings(max_tokens=1500)
     async with closing(model.stream(Prompt(messages=(QUESTION,), settings=settings))) as chunks:
         await anext(chunks)
     client = await model._server.client()
