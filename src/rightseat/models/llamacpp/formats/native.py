@@ -28,8 +28,8 @@ WORD_JOINER = "\u2060"
 PYTHONIC_BEGIN, PYTHONIC_END = "<|tool_call_start|>", "<|tool_call_end|>"
 PYTHONIC_MARKERS = ("<|tool_list_start|>", "List of tools: [")
 
-# Gemma 4 and LFM2, in whose calls the engine's grammar has no schema.
-UNENFORCED_MARKERS = ("<|tool_call>call:", *PYTHONIC_MARKERS)
+# Gemma 4, MiniCPM 5 and LFM2, in whose calls the engine's grammar has no schema.
+UNENFORCED_MARKERS = ("<|tool_call>call:", '<param name="', *PYTHONIC_MARKERS)
 
 _PLAIN_NAME = re.compile(r"[\w.:/-]{1,256}")
 _ANNOTATIONS = frozenset({"$schema", "default", "description", "examples", "title"})
