@@ -1,4 +1,4 @@
-"""llama.cpp's own web page over our server: its files come from an engine, the rest from us."""
+"""llama.cpp's own web page, as the engine ships it, over our server: its files are the engine's, the rest is ours."""
 
 import asyncio
 import sys
