@@ -4,13 +4,14 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from rightseat import Assistant, Runtime
 from rightseat.errors import CallerError
 from rightseat.middleware.quota import Quota, Quotas
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
-from rightseat.types.model import InfillPrompt, RawPrompt, SamplingSettings
+from rightseat.types.model import COMMON_SETTINGS, UNDECLARED, InfillPrompt, RawPrompt, SamplingSettings
 from tests.kit.app_server import FakeModel, reply_text
 from tests.unit.doors.openai.test_openai import post_once
 
@@ -23,6 +24,7 @@ class LocalLikeModel(FakeModel):
     """A model that is local, as far as a door can tell."""
 
     completes = True
+    capabilities = replace(UNDECLARED, settings=COMMON_SETTINGS | {"grammar"})
 
     async def tokenize(self, text: str, *, add: bool, special: bool, pieces: bool) -> list[Any]:
         if pieces:
