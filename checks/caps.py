@@ -17,12 +17,17 @@ FUNCTION_LINES = 60
 # The three boundaries behind which the code is not ours, as "module:function" (shell patterns allowed).
 # One boundary may be held in several processes or threads, but there is no fourth.
 BOUNDARIES: dict[str, tuple[str, ...]] = {
-    "a run": ("rightseat.runtime.runs:RunSupervisor.run",),
+    "a run": (
+        "rightseat.runtime.runs:RunSupervisor.run",
+        "rightseat.runtime.threads:ThreadRuns.record_run",  # its events in the log of a thread
+        "rightseat.http.reply:write_or_fail",  # its events on the wire
+    ),
     "a tool call": (
         "rightseat.engine.tool_calls:ToolCallBatch.run_call",
         "rightseat.plugins.flows.run:stream_attempt",  # a step of a flow, called as a tool is
         "rightseat.tools.child:handle_line",  # its far side, in the child process
         "rightseat.tools.function:ToolThreadRunner.run.target",  # its far side, in a thread
+        "rightseat.types.json_values:encode_json",  # its values, whose classes are the tool's own
     ),
     "the load of a plugin": ("rightseat.config.imports:_import_module",),
 }

@@ -14,12 +14,7 @@ from tests.kit.app_server import FakeModel, reply_text
 from tests.peers.browser import BrowserTab, Chromium
 from tests.peers.llama_page import serve_llama_page
 
-pytestmark = [
-    pytest.mark.peers,
-    pytest.mark.timeout(600),
-    pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.demand("llamacpp.llama_web_page"),
-]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="module")]
 # The page asks the server to run its own tool for the time, and goes on without an answer.
 KNOWN_PROBLEMS = (r"status of 40[45]", r"POST .*/tools", "service ?worker", "Workbox|workbox")
 PROPS = {
@@ -57,6 +52,7 @@ async def open_page(tab: BrowserTab, url: str) -> None:
     await tab.wait_visible("textarea")
 
 
+@pytest.mark.demand("llamacpp.llama_web_page")
 async def test_a_conversation_of_two_turns(chromium: Chromium, tmp_path: Path) -> None:
     first: list[ModelChunk] = [TextChunk("Roses "), TextChunk("are red."), UsageChunk(Usage(5, 2)), FinishChunk("stop")]
     model = PageModel(first, reply_text("Violets are blue."))

@@ -43,7 +43,7 @@ class LlamaRequest(Struct, frozen=True):
 
 
 def read_completion(request: Request, host: Host) -> LlamaRequest:
-    body = decode_body(request.body, wire.CompletionRequest)
+    body = decode_body(request.body, wire.LlamaCompletionRequest)
     prompts = split_prompts(body.prompt)
     return make_request(request, host, body, [make_raw_prompt(prompt) for prompt in prompts])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rightseat.doors.llamacpp.read import LlamaRequest, read_completion, read_infill, read_name, read_rerank
-from rightseat.doors.llamacpp.wire import CompletionRequest, InfillRequest, RerankRequest
+from rightseat.doors.llamacpp.wire import InfillRequest, LlamaCompletionRequest, RerankRequest
 from rightseat.doors.llamacpp.write import (
     encode,
     format_ranking,
@@ -103,7 +103,11 @@ door = Door(
     name="llamacpp",
     routes=(
         Route(
-            "POST", "/completion", create_completion, body_type=CompletionRequest, summary="Go on with a text as it is"
+            "POST",
+            "/completion",
+            create_completion,
+            body_type=LlamaCompletionRequest,
+            summary="Go on with a text as it is",
         ),
         Route("POST", "/infill", create_infill, body_type=InfillRequest, summary="Fill in a gap between two texts"),
         *(

@@ -96,7 +96,7 @@ class CompletionOptions(SamplingOptions, kw_only=True):
     grammar_triggers: list[Any] | None = None
 
 
-class CompletionRequest(CompletionOptions, kw_only=True):
+class LlamaCompletionRequest(CompletionOptions, kw_only=True):
     """A text to go on with. Slots are assigned here: `id_slot` is not read."""
 
     prompt: str | list[PromptItem] | MultimodalPrompt
