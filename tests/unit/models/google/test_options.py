@@ -10,7 +10,6 @@ from rightseat.models.catalog import lookup_capabilities
 from rightseat.models.google import model
 from rightseat.models.google.options import GOOGLE_URL
 from rightseat.models.google.request import SETTINGS, THINKING_SETTINGS
-from rightseat.types.model import Capabilities
 
 VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI")
 
@@ -42,9 +41,7 @@ def test_what_it_can_is_known_and_can_be_said() -> None:
     assert model("gemini-2.5-flash", {"api_key": "k"}).capabilities == thinking
     made = model("gemini-2.5-flash", {"api_key": "k", "images": False, "reasoning": False, "tools": False})
     assert not made.capabilities.images
-    assert made.capabilities == Capabilities(
-        tools=False, images=False, reasoning=False, context=known.context, settings=frozenset(SETTINGS)
-    )
+    assert made.capabilities == replace(known, tools=False, images=False, reasoning=False, settings=frozenset(SETTINGS))
 
 
 @pytest.mark.parametrize(
