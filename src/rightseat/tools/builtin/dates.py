@@ -217,6 +217,11 @@ def find_weekday(name: str) -> int:
     return WEEKDAYS[key]
 
 
+def find_day_kind(day: date) -> str:
+    """Return the name of a day and whether it is one of the weekend: `Monday, a weekday`."""
+    return f"{day:%A}, {'at the weekend' if day.weekday() >= 5 else 'a weekday'}"
+
+
 def next_weekday(name: str, clock: Clock) -> date:
     """Return the next date with this weekday; today does not count."""
     start = today(clock=clock)

@@ -46,7 +46,7 @@ def describe_calculation(expression: str, result: str, language: Language) -> st
         return f"{format_date(match[1], language)}。" if language == "zh" else f"{format_date(match[1], language)}."
     if result.lower() in WEEKDAYS:
         return f"{translate_weekday(result)}。" if language == "zh" else f"{result}."
-    for describe in (describe_days, describe_minutes_until, describe_conversion, describe_leap_year):
+    for describe in (describe_days, describe_minutes_until, describe_conversion, describe_leap_year, describe_day_kind):
         if sentence := describe(expression, result, language):
             return sentence
     return describe_number(expression, result, language)
@@ -118,6 +118,17 @@ def describe_leap_year(expression: str, result: str, language: Language) -> str 
     if language == "zh":
         return "是闰年。" if result == "true" else "不是闰年。"
     return "Yes, it is a leap year." if result == "true" else "No, it is not a leap year."
+
+
+def describe_day_kind(expression: str, result: str, language: Language) -> str | None:
+    name, _, kind = result.partition(", ")
+    if not expression.startswith("day_kind(") or not kind:
+        return None
+    if language == "zh":
+        return f"{translate_weekday(name)}，{'是周末' if kind == 'at the weekend' else '不是周末'}。"
+    is_today = expression == "day_kind(today())"
+    day = f"Today is {name}" if is_today else f"That day is a {name}"
+    return f"{day}: {'it is the weekend' if kind == 'at the weekend' else 'a weekday, not the weekend'}."
 
 
 _NAMED_RESULTS = {

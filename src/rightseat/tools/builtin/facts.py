@@ -345,7 +345,7 @@ def find_creator(text: str, language: Language) -> str | None:
     """Return who made a work, an invention or a company."""
     simple = simplify(text)
     named = find_named(text, "works") if _ASKS_WHO.search(simple) else None
-    if named is None or re.search(r"\b(?:you|your|u|my|our|his|her|their)\b|[你您我他她]", simple):
+    if named is None or re.search(r"\b(?:you|your|u|my|our|his|her|their)\b|[你您我他她]", named.rest):
         return None
     row = next((row for row in named.rows if re.search(_ASKED_VERBS[find_verb(row)], named.rest)), None)
     if row is None or list_other_words(named.rest, _MAKES, _ASKED_VERBS[find_verb(row)], r"\b(?:poet|up|behind)\b"):

@@ -242,6 +242,7 @@ DATED: dict[str, Callable[..., Value]] = {
     "add_months": lambda day, months, clock: dates.add_months(dates.to_date(day, clock), to_integer(months)),
     "add_years": lambda day, years, clock: dates.add_months(dates.to_date(day, clock), 12 * to_integer(years)),
     "weekday": lambda day, clock: f"{dates.to_date(day, clock):%A}",
+    "day_kind": lambda day, clock: dates.find_day_kind(dates.to_date(day, clock)),
     "year": lambda day, clock: Decimal(dates.to_date(day, clock).year),
     "month": lambda day, clock: Decimal(dates.to_date(day, clock).month),
     "day": lambda day, clock: Decimal(dates.to_date(day, clock).day),

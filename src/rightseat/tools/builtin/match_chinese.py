@@ -87,6 +87,8 @@ def match_chinese_calculation(question: str) -> str | None:
     """Return the expression for `calculate` if the whole question is a calculation in Chinese; else None."""
     text = unicodedata.normalize("NFKC", question).replace(" ", "")
     core = _ENDINGS.sub("", _OPENINGS.sub("", text))
+    if re.search(r"[吗嘛么?]$|还是|是不是|没[?]?$|没有[?]?$", text) and (expression := match_day_kind(core)):
+        return expression
     for rule in (match_time, match_time_until, match_days, match_amounts):
         if expression := rule(core):
             return expression
@@ -295,6 +297,20 @@ def match_day_names(core: str) -> str | None:
     if day is None or (not weekday and re.match(r"date\(|next_date", day)):
         day = shift_day(replace_chinese_numerals(match["day"]))
     return day and (f"weekday({day})" if weekday else day)
+
+
+_KIND = r"(?:周末|双休日|工作日|平日|平常日子)"
+_DAY_KIND = re.compile(
+    r"(?P<day>[^,]{1,12}?)??,?(?:现在|已经|这会儿)*(?:到|是|算|属于|在|赶上|落在)?(?:不是|不算)?(?:已经)?(?:是|到)?"
+    rf"{_KIND}(?:了|啦)?(?:,?还是(?:说)?(?:已经)?(?:是|到)?{_KIND})?(?:了|啦|没有|没|么)?"
+)
+
+
+def match_day_kind(core: str) -> str | None:
+    """Return the expression for whether a day is one of the weekend: 今天是工作日还是周末."""
+    match = _DAY_KIND.fullmatch(core)
+    day = read_day(match["day"] or "今天") if match else None
+    return f"day_kind({day})" if day else None
 
 
 def shift_day(text: str) -> str | None:

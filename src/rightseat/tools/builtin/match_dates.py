@@ -113,7 +113,42 @@ _SHIFT = re.compile(
 def match_dates(core: str) -> str | None:
     """Return the expression of a question about dates."""
     core = core.replace("todays", "today's")
-    return match_day_names(core) or match_counted_days(core) or match_shift(core) or match_calendar(core)
+    return (
+        match_day_kind(core)
+        or match_day_names(core)
+        or match_counted_days(core)
+        or match_shift(core)
+        or match_calendar(core)
+    )
+
+
+_KIND = (
+    r"(?:(?:an?|the|our|on an?|on the|at the|in the|during the) )?"
+    r"(?:weekday|week day|weekend|week-end|work ?day|working day|business day)(?: day| time)?"
+)
+_ALREADY = r"(?: (?:already|still|yet|now|right now|today|just|finally|currently|then))*"
+_OR_KIND = rf",? or(?: (?:is it|is today|are we|was it|will it be|not|does it fall))?{_ALREADY}(?: {_KIND})?"
+_DAY_KIND = (
+    re.compile(
+        rf"(?:is|isn't|was|will|does|do|did|are|would)(?: (?P<day>[\w', ]{{1,40}}?))??(?: (?:be|fall|have))?{_ALREADY}"
+        rf" {_KIND}(?P<or>{_OR_KIND})?(?: this year)?{_ALREADY}(?: (?P<end>tomorrow|yesterday))?"
+    ),
+    re.compile(rf"(?P<day>today|tomorrow|yesterday|it)(?:'s| is| was){_ALREADY} {_KIND}(?P<or>{_OR_KIND}){_ALREADY}"),
+    re.compile(
+        rf"(?:(?:what|which)(?:'s| is| (?:kind|sort|type) of day is) (?P<day>today|tomorrow|it(?: today| now)?),? )?"
+        rf"{_KIND}(?P<or>,? or {_KIND})(?: is it| is today| are we in)?{_ALREADY}(?: (?P<end>tomorrow))?"
+    ),
+)
+
+
+def match_day_kind(core: str) -> str | None:
+    """Return the expression for whether a day is one of the weekend: `is today a weekday or the weekend already`."""
+    for pattern in _DAY_KIND:
+        if match := pattern.fullmatch(core):
+            name = re.sub(r"^(?:it|we|this|that)\b *", "", (match["day"] or "").strip(" ,")).removesuffix(" on")
+            day = read_day(name or match.groupdict().get("end") or "today")
+            return f"day_kind({day})" if day else None
+    return None
 
 
 def read_day(text: str, *, future: bool = True, year: int = 0) -> str | None:
