@@ -160,13 +160,19 @@ _CHANCE = re.compile(
 # "Dinner for 5, could you book it?", "arrange lunch for 12": a table without the word.
 _MEAL = re.compile(
     r"\b(?:dinner|lunch|brunch|breakfast|supper|eat out|eating out|dine out|go out for (?:dinner|lunch)|"
-    r"out for (?:dinner|lunch|a meal))\b"
+    r"out for (?:dinner|lunch|a meal))\b|"
+    # "we would like to eat at The Golden Fork", not at home
+    r"\b(?:eat|eating|dine|have (?:a meal|food|a bite)) (?:something )?(?:at|in) (?!home\b|work\b|school\b|bed\b|"
+    r"peace\b|silence\b|my\b|our\b|his\b|her\b|their\b|your\b|an? hour\b|\d|noon\b|midday\b|the (?:office|car|park|"
+    r"morning|evening|afternoon|garden|canteen|same|house)\b)"
 )
 _BOOK_IT = re.compile(
     r"\b(?:book|reserve|arrange|organi[sz]e|sort|fix)(?: us| me)? (?:it|that|this|something|somewhere|a place|"
     r"one)\b(?: out| up)?(?: for us| for me)?|"
     r"\b(?:arrange|organi[sz]e|set up|plan|book|reserve)(?: an?| our| us an?)? (?=(?:\w+ )?(?:dinner|lunch|"
-    r"brunch|breakfast|supper) for \d)"
+    r"brunch|breakfast|supper) for \d)|"
+    r"\b(?:please|pls|plz|(?:can|could|would|will) you(?: please)?) (?:book|reserve)(?: please| now)?"
+    r"(?=$|,| for (?:us|me)\b)"
 )
 _BOOKING_WORDS = Vocabulary("""
 table tble tabel reservation reservations booking rez schedule set secure call book reserve booked reserved dinner
@@ -242,6 +248,9 @@ _TABLE_ZH = re.compile(
     r"(?:订|预定|预约|留|安排|定(?=[个一张位桌座\d]))[^,]{0,24}(?:桌|位|座|包间|包厢)|订座|(?:^|,)(?:请|"
     r"其实)?(?:是)?(?:我们?)?(?:想?要|来|给我们?)[^,]{0,12}(?:桌|位子|座位)"
 )
+# "We want to eat at …, can you book?": a table without the word.
+_EAT_ZH = re.compile(r"(?:在|去|到)(?!家|公司|学校|车)[^,]{1,14}?(?:吃|用餐|聚餐|就餐)")
+_BOOK_IT_ZH = re.compile(r"(?:帮|替|请|麻烦|可以|能)[^,]{0,6}(?:订|预定)(?:一下|下|个)?[吗吧呢么]?(?:,|$)")
 _MEAL_ZH = re.compile(r"餐|饭|吃|火锅|聚|宴|馆|酒楼|烧烤")
 _OTHER_TABLE_ZH = re.compile(
     r"怎|如何|为什么|什么|多少|几天|哪|谁|不要|不用|别|没|取消|退|改成|改为|改到|改一|昨|前天|上次|上周|刚才|订了|"
@@ -257,6 +266,7 @@ _OTHER_TABLE_ZH = re.compile(
 def _count_people_zh(clauses: list[str]) -> int:
     text = ",".join(clauses)
     wants_table = _TABLE_ZH.search(text) or ("预订" in text and _MEAL_ZH.search(text))
+    wants_table = wants_table or (_EAT_ZH.search(text) and _BOOK_IT_ZH.search(text))
     if not wants_table or _OTHER_TABLE_ZH.search(text):
         return 0
     # A space after the hour: 七点四个人 is no 7.4.

@@ -10,7 +10,16 @@ import re
 from collections.abc import Mapping
 
 from rightseat.models.llamacpp.embedded.clauses import MAX_LENGTH, is_question, split_clauses
-from rightseat.models.llamacpp.embedded.help_topics import CAPABILITY, MAKER, SETUP_TOPICS, WHO, HelpTopic
+from rightseat.models.llamacpp.embedded.help_topics import (
+    CAPABILITY,
+    MAKER,
+    SCRIPTED,
+    SETUP_TOPICS,
+    WHO,
+    WRITTEN_ANSWERS,
+    HelpTopic,
+    compile_pattern,
+)
 from rightseat.models.llamacpp.embedded.shortcuts import Shortcut
 from rightseat.models.llamacpp.embedded.small_talk import GREETING, SMALL_TALK, is_aside, is_pleasantry, opens_chat
 from rightseat.types.language import Language
@@ -100,7 +109,10 @@ _MACHINES = re.compile(
 
 
 def describe_model(question: str, language: Language) -> str:
-    """Return who answers, and who made the model where that is asked."""
+    """Return who answers, and who made the model or wrote the answers where that is asked."""
+    if compile_pattern(SCRIPTED).search(question):
+        # Neither yes nor no is right: some answers are written in advance.
+        return f"{WHO.get_answer(language)}{'' if language == 'zh' else ' '}{WRITTEN_ANSWERS[language]}"
     names_maker = _ASKS_MAKER.search(question) or _OWN_NAMES.search(question)
     asks_maker = names_maker and not _PEOPLE.search(question)
     return find_yes_or_no(question, language) + (MAKER[language] if asks_maker else WHO.get_answer(language))

@@ -26,6 +26,12 @@ MAKER: dict[Language, str] = {
     "并为我加上了调用工具的适配器。",
 }
 """Answer to those who ask who made the model."""
+WRITTEN_ANSWERS: dict[Language, str] = {
+    "en": "Some of my answers are written in advance, as this one is, or come from built-in tools; the others I write "
+    "myself.",
+    "zh": "我的一部分回答是预先写好的（比如这一条）或来自内置工具，其余由我自己生成。",
+}
+"""Answer to those who ask whether the answers were written before."""
 
 
 class HelpTopic(Struct, frozen=True):
@@ -63,6 +69,17 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
+_ANSWERS_EN = r"(?:answers?|responses?|repl(?:y|ies)|sentences|texts?)"
+_WRITTEN_EN = (
+    r"(?:pre-?(?:written|made|set|defined|programmed|recorded)|canned|scripted|hard-?coded|written in advance)"
+)
+_SCRIPTED_EN = rf"{_WRITTEN_EN} {_ANSWERS_EN}|(?:these|your|the|all|those) {_ANSWERS_EN} (?:\w+ ){{0,2}}{_WRITTEN_EN}"
+_SCRIPTED_ZH = (
+    r"(?:回答|回复|答案|话)(?:都|是|不是|其实){0,3}(?:写好|固定|预设|预先|提前|事先)|"
+    r"(?:写好|固定|预设|预先|提前|事先|现成)的?(?:写好的?)?(?:回答|回复|答案|话)"
+)
+SCRIPTED = rf"\b(?:{_SCRIPTED_EN})\b|{_SCRIPTED_ZH}|\b(?:or|just) (?:\w+ )?script(?:s|ed)?\b"
+"""Pattern of questions whether the answers were written before."""
 WHO = HelpTopic(
     (
         r"\b(?:models?|llm|(?:an|which|what|or|this|the|of|real) ai|bot|chatbot|bard|grok|llama|qwen|kimi|mistral|"
@@ -70,7 +87,8 @@ WHO = HelpTopic(
         r"deepseek|parameters|yourself|your (?:full |first |real )?name|(?:talking|speaking|chatting) (?:to|with)|"
         r"(?:call|name|address|named?|refer to) you|you (?:have a name|called|go by|made|built)|what name|(?:be|"
         r"being) called|your (?:creator|maker|inventor|developer|programmer|company|makers|creators|developers|"
-        r"owner)|you (?:from|belong to|work for|owned)|you real|real or|(?:who|what) are you)\b|\b(?:made|built|"
+        r"owner)|you (?:from|belong to|work for|owned)|you real|real or|(?:who|what) are you|"
+        rf"{_SCRIPTED_EN})\b|{_SCRIPTED_ZH}|\b(?:made|built|"
         r"created|trained|developed|designed|programmed|invented|engineered|coded|manufactured|constructed|crafted|"
         r"makes?|build|create|develop|train|owns?|behind|company is|company are) (?:you|by|the ai|this|it)\b|模型|"
         r"真人|机器人|人工智能|(?<![a-z])ai(?![a-z])|chatgpt|gpt|[你您](?:到底|究竟)?是谁|叫(?:什么|啥)|[你您]的名字|"
@@ -79,7 +97,7 @@ WHO = HelpTopic(
         r"星火|deepseek|kimi|claude|gemini|llama|谁.{0,3}(?:开发|做出来|发明|写|造)|[你您](?:的)?(?:公司|开发者|作者|"
         r"主人|老板)|哪(?:家|个)(?:公司|团队|厂)|(?:谷歌|百度|阿里|腾讯|微软|字节|华为|openai|google).{0,4}(?:做|"
         r"开发|出|家|训练|的)",
-        r"\b(?:you|your|yourself|this|here|behind|am i|under the hood|is running|the (?:ai|model|bot|other side|"
+        r"\b(?:you|your|yourself|this|these|here|behind|am i|under the hood|is running|the (?:ai|model|bot|other side|"
         r"other end))\b|[你您]|这|背后|我是?在|^自我介绍",
         r"^(?!.*\b(?:my name|(?:refer to|call|know|about) me|name am i|for me|say that|dog|heard of|(?:do|did) you "
         r"(?:know|like|love) (?!which|what|who|how))\b)",
@@ -99,6 +117,10 @@ WHO = HelpTopic(
     amazon nvidia baidu alibaba tencent bytedance huawei deepmind xai ibm hugging face rightseat rightseat's guys behind
     belong from owned did companies makers creators developers origin under hood engine brain technology powering
     exactly kinda by were build create develop train
+    answers responses response replies reply canned scripted script scripts pre written prewritten premade preset
+    predefined preprogrammed recorded hardcoded hard coded advance them bunch set sentences texts
+    generated generate generating
+    回答 回复 答案 话 写好 固定 预设 预先 提前 事先 现成 真正 真的 真 只是 自己 生成 想
     聊聊 讲讲 说说 背后 模型 语言 大 小 多大 参数 参数量 基于 版本 叫 名字 名 谁 真人 机器人 机器 人工智能 人 程序
     公司 开发 训练 创造 做 介绍 自我介绍 聊天 说话 对话 聊 跟 不是 还是 家 哪家 哪种 助手
     文心一言 文心 通义千问 千问 豆包 元宝 智谱 星火 deepseek kimi claude gemini llama gpt chatgpt openai google 谷歌
@@ -134,7 +156,7 @@ CAPABILITY = HelpTopic(
         r"\bwhat are you (?:good |here |useful |used |meant )?(?:at|for)\b|\bwhat is (?:this (?:good |useful |used |"
         r"meant )?for|(?:this|it) all about)\b|\bhow does this(?: thing| all| chat| app| bot| assistant)? work$|"
         r"^(?:please |i need )?help(?: me)?(?: please)?$|^menu$|(?:能|会|可以)(?:帮|为)?.{0,4}(?:做|干|"
-        r"帮)(?:.{0,3}(?:什么|啥|哪些)|点|忙?$)|[你您].{0,3}[会能](?:些)?(?:什么|啥)|(?:什么|哪些|啥).{0,2}(?:功能|"
+        r"帮)(?:.{0,3}(?:什么|啥|哪些)|点|忙?$)|[你您].{0,3}[会能](?:些)?(?:什么|啥)|[你您]知道怎么做(?:哪些|什么|啥)|(?:什么|哪些|啥).{0,2}(?:功能|"
         r"工具|能力|本领|本事|用处|技能)|[你您]的?.{0,3}(?:功能|能力|本领|技能)|[你您](?:都)?(?:懂|"
         r"擅长)(?:些)?(?:什么|啥)|[你您](?:是|来)?(?:干嘛|干什么|做什么)(?:用)?的?$|问[你您]?(?:些|点)?(?:什么|哪些|"
         r"啥)|(?:怎么|如何)使用[你您]|^(?:帮助|功能)$|(?:从哪|怎么|如何|该怎样).{0,3}(?:开始|入手|上手|入门)|(?:能|"
@@ -150,7 +172,7 @@ CAPABILITY = HelpTopic(
     answering respond response know about knowledgeable knowledgable familiar versed assist accept allowed commands
     command bored asked certain best opened started start begin menu may programmed benefit complete anything
     something everything available me show demo sure unsure clue lost confused beginner newbie used meant here getting
-    bit honestly no idea completely totally today place
+    bit honestly no idea completely totally today place short brief briefly summary summarized summarised
     拿 来 干嘛 懂 擅长 技能 做 干 帮我 帮忙 忙 事情 事 功能 工具 能力 本领 本事 用处 用 使用 不知道 问题 例子 示例
     建议 介绍 第一次 刚来 刚 新来 助手 机器人 帮助 试试 试 哪些
     从哪里 从哪儿 从哪 开始 入手 上手 入门 新手 小白 拿手 最 先 第一步 东西 玩 玩意儿 玩意
