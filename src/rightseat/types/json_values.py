@@ -49,7 +49,7 @@ def is_large(value: Any) -> bool:
 
 def to_json_value(value: Any) -> Any:
     """Return the value as JSON decodes it: dicts, lists, strings, numbers, booleans and None."""
-    if value is None or type(value) in (str, bool):
+    if value is None or type(value) is bool:
         return value
     encoded = encode_json(value)
     try:

@@ -40,6 +40,7 @@ NEW = ServerSettings(
     access_log=False,
     metrics="off",
     introspection=True,
+    stream_arguments=True,
     graphql=GraphQLLimits(max_depth=1),
     forward_headers=("x-tenant",),
     mcp_allow=("https://mcp.example",),

@@ -61,7 +61,7 @@ TAGS: list[tuple[ModuleType, list[tuple[str, str]]]] = [
             ("Suggestions", "prompts"),
             ("Custom", "name value"),
             ("Nested", "run agent call event"),
-            ("RunFinished", "reason usage pending"),
+            ("RunFinished", "reason usage pending report"),
             ("RunFailed", "code message status fault retry_after param"),
         ],
     ),

@@ -365,7 +365,12 @@ async def test_what_could_be_asked_next_is_suggested_after_the_answer() -> None:
     assert play.events[-2:] == [Suggestions(("And now?",)), RunFinished("stop")]
 
 
-@pytest.mark.parametrize("odd", ["\ud800", {"deep": ["\udfff"]}])
+class Unprintable:
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize("odd", [Unprintable(), {"deep": [Unprintable()]}])
 async def test_what_cannot_be_journalled_is_the_steps_failure(odd: Any) -> None:
     text = "name: f\ndescription: d\nsteps: [{name: start, call_type: odd}]"
     play = open_conversation(text, RecordingTools({"odd": lambda args: odd}))
