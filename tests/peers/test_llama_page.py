@@ -70,11 +70,12 @@ async def test_a_conversation_of_two_turns(chromium: Chromium, tmp_path: Path) -
     assert {path for _, path, status in page.calls if status >= 400} <= {"/tools", "/v1/stream"}
 
 
+@pytest.mark.demand("llamacpp.llama_web_page")
 @pytest.mark.model
 async def test_the_embedded_model_answers(chromium: Chromium, tmp_path: Path) -> None:
     runtime = Runtime(model=make_model("local", {"context": 1024}))
     async with serve_llama_page(runtime, tmp_path) as (url, page), chromium.open_tab() as tab:
         await open_page(tab, url)
-        await ask(tab, "Hello there")
-        await tab.wait_visible("p", "Hello")
+        await ask(tab, "Good morning")
+        await tab.wait_visible("p", "help")
     assert ("POST", "/v1/chat/completions", 200) in page.calls
