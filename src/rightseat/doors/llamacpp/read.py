@@ -38,7 +38,6 @@ class LlamaRequest(Struct, frozen=True):
     """Several prompts were sent, or several completions asked for: a whole answer is a list."""
     return_tokens: bool
     with_probabilities: bool
-    post_sampling: bool
     response_fields: tuple[str, ...] = ()
 
 
@@ -92,7 +91,6 @@ def make_request(request: Request, host: Host, body: wire.CompletionOptions, raw
         count > 1,
         bool(body.return_tokens),
         bool(body.n_probs),
-        bool(body.post_sampling_probs),
         tuple(body.response_fields or ()),
     )
 

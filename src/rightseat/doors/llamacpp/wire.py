@@ -82,7 +82,7 @@ class CompletionOptions(SamplingOptions, kw_only=True):
         Annotated[
             list[tuple[TokenId | Annotated[str, Meta(max_length=1000)], float | Literal[False]]], Meta(max_length=1000)
         ]
-        | dict[str, float | bool]
+        | Annotated[dict[str, float | bool], Meta(max_length=1000)]
         | None
     ) = None
     grammar: Annotated[str, Meta(max_length=1 << 20)] | None = None

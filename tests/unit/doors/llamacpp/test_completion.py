@@ -186,6 +186,7 @@ async def test_named_fields_only_and_nested_ones_at_the_top() -> None:
         {"prompt": "a", "dry_sequence_breakers": []},
         {"prompt": "a", "repeat_last_n": 1 << 30},
         {"prompt": "a", "temperature": "hot"},
+        {"prompt": "a", "logit_bias": {f"{number}": 1 for number in range(1001)}},
     ],
 )
 async def test_what_is_wrong_is_refused_in_llama_servers_shape(body: dict[str, Any]) -> None:
