@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 
-import pytest
-
 from rightseat import Owner, Runtime, Turn, text_message
 from rightseat.http.agui.replay import ThreadReplay, stream_thread
 from rightseat.http.agui.write import FAILURE_FRAME
