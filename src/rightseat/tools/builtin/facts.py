@@ -223,7 +223,7 @@ def find_country_fact(text: str, language: Language) -> str | None:
     named = find_named(text, "countries")
     if named is None:
         return find_country_of_capital(text, language) if asked == ["capital"] else None
-    if list_other_words(named.rest, _ATTRIBUTES[asked[0]], r"\bofficial\b|官方|主要"):
+    if list_other_words(named.rest, _ATTRIBUTES[asked[0]], r"\b(?:official|national|main)\b|官方|主要"):
         return None
     cells = [cell.split("/")[0] if number < 2 else cell for number, cell in enumerate(named.row)]
     country = Country(*cells)
@@ -402,7 +402,8 @@ def find_abbreviation(text: str, language: Language) -> str | None:
     found = {
         simplify(word): names[simplify(word)]
         for word in words
-        if simplify(word) in names and (simplify(word) not in _COMMON_WORDS or (word.isupper() and not text.isupper()))
+        if simplify(word) in names
+        and (simplify(word) not in _COMMON_WORDS or (word.isupper() and (not text.isupper() or _HAN.search(text))))
     }
     if len(found) != 1:
         return None
@@ -437,7 +438,9 @@ _OTHER_RECORD_QUESTION = re.compile(
     r"\b(?:have|did|do|are|were|will|would|should) you\b(?! (?:know|happen|remember|tell|say))|为什么|怎么|剩|还有|"
     r"应该|[你您我]们|[你您我](?:的|家|公司|学校)"
 )
-_MEASURES = frozenset(re.findall(r"\w+", "big fast tall long high solar system english total field kid color got"))
+_MEASURES = frozenset(
+    re.findall(r"\w+", "big fast tall long high solar system english total field kid color got come came away earth")
+)
 
 
 def find_record(text: str, language: Language) -> str | None:
@@ -492,7 +495,7 @@ def find_record_han(simple: str, country: str) -> str | None:
 
 _MEASURES_HAN = (
     r"太阳系|自然界|面积|长度|海拔|陆地上?|跑得|跑|飞|里面|身上|身体|成年人?|大人|人体|字母|两支?队?|每队?|"
-    r"历史上?|多[高长大深]|最早|之?最|普通|球队?|牌|一年里?"
+    r"历史上?|多[高长大深]|最早|之?最|普通|球队?|牌|一年里?|任"
 )
 
 

@@ -159,6 +159,11 @@ def test_records_have_answers() -> None:
         ("呐喊的作者是谁", "鲁迅"),
         ("西游记是谁写的", "一般认为"),
         ("鿔的化学符号是什么", "Cn"),
+        ("AI是什么的缩写", "人工智能"),
+        ("谁是美国第一任总统", "华盛顿"),
+        ("how far away is the moon", "384,400"),
+        ("what year did the berlin wall come down", "1989"),
+        ("帕劳的首都是哪里", "梅莱凯奥克"),
     ],
 )
 def test_facts(question: str, expected: str) -> None:
