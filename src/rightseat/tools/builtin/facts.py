@@ -207,8 +207,9 @@ _WITH_ARTICLE = re.compile(
 )
 # Another question about a country: an amount, a person, a reason, the past or the future, yes or no.
 _OTHER_COUNTRY_QUESTION = re.compile(
-    r"\b(?:how|who|whose|when|why|first|old|next (?:capital|currency)|original(?:ly)?|used to|will be|have i|i have|"
-    r"famous|average)\b|^(?!.*\b(?:what|whats|which|tell|know|name|remind)\b)(?:do|does|did|is|are|can|could|should|"
+    r"\b(?:how|who|whose|when|why|first|old|next (?:capital|currency)|original(?:ly)?|used to|"
+    r"(?<!i )(?<!we )will|have i|i have|famous|average)\b|"
+    r"^(?!.*\b(?:what|whats|which|tell|know|name|remind)\b)(?:do|does|did|is|are|can|could|should|"
     r"would|has|have|was|were|will)\b|^(?!.*\b(?:again|name|called)\b).*\b(?:was|were|did|had)\b|多少|谁|为什么|怎么|"
     r"如何|以前|曾经|原来|过去|古代|旧|第一|何时"
 )
@@ -297,13 +298,10 @@ def find_place(text: str, language: Language) -> str | None:
     return f"{'The ' if _PLACES_WITH_ARTICLE.match(name) else ''}{name} {verb} in {place.row[2]}."
 
 
-_MAKES = (
-    r"\b(?:wrote|written|writes?|writer|author|painted|paint|painter|composed|composer|made|makes?|invented|invent|"
-    r"inventor|discovered|discover|discoverer|founded|founder|started|created|creator|creates?|came up|come up|"
-    r"thought up|"
-    r"built|proposed|sang|sings?|singer|directed|director|developed|designed|artist|book|novel|painting|"
-    r"picture|play|poem|"
-    r"song|film|movie|symphony|music|theory|company|character|story|series|opera|ballet|drew|artwork|idea)s?\b|"
+# Words for what was made. A verb is known only where it fits the entry.
+_KINDS = (
+    r"\b(?:book|novel|painting|picture|play|poem|song|film|movie|symphony|music|theory|company|character|story|series|"
+    r"opera|ballet|artwork|idea)s?\b|"
     r"作者|作品|作曲家?|写|画|创作|作|创立|创建|创办|创|谱|发明家?|发现|提出来?|著|编|导演|导|演唱|唱|诗人?|书|"
     r"小说|名画|曲|歌|哪位|作家|画家|音乐家|科学家|句诗|这句|首诗|首|句|本|幅|部|出来|出自|谁之手"
 )
@@ -348,7 +346,7 @@ def find_creator(text: str, language: Language) -> str | None:
     if named is None or re.search(r"\b(?:you|your|u|my|our|his|her|their)\b|[你您我他她]", named.rest):
         return None
     row = next((row for row in named.rows if re.search(_ASKED_VERBS[find_verb(row)], named.rest)), None)
-    if row is None or list_other_words(named.rest, _MAKES, _ASKED_VERBS[find_verb(row)], r"\b(?:poet|up|behind)\b"):
+    if row is None or list_other_words(named.rest, _KINDS, _ASKED_VERBS[find_verb(row)]):
         return None
     if row[2] == "founded" and f"the {named.name}" in simple:
         return None
