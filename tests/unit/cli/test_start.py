@@ -23,7 +23,8 @@ def run_cli(folder: Path, *args: str, stdin: str = "", **env: str) -> subprocess
     return subprocess.run(
         [sys.executable, "-m", "rightseat", *args],
         cwd=folder,
-        env={**kept, **env},
+        # A server that the developer runs holds the data folder of the home directory.
+        env={**kept, "RIGHTSEAT_DATA": str(folder / "data"), **env},
         input=stdin,
         capture_output=True,
         text=True,
