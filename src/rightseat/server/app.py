@@ -39,7 +39,8 @@ from rightseat.types.turn import Owner
 from rightseat.wiring.lookup import load_all
 from rightseat.wiring.runtime import Runtime
 
-log = logging.getLogger("rightseat.access")
+access_log = logging.getLogger("rightseat.access")
+log = logging.getLogger(__name__)
 
 # The client left before a response (nginx's code).
 CLIENT_CLOSED = 499
@@ -75,7 +76,7 @@ class AccessLogEntry:
         if self.status_override is not None and self.status < 400:
             self.status = self.status_override
         meters.requests.add(self.path, str(self.status))
-        if write_log and log.isEnabledFor(logging.INFO):
+        if write_log and access_log.isEnabledFor(logging.INFO):
             # In the order of the console.
             fields = {
                 "method": self.method,
@@ -86,7 +87,7 @@ class AccessLogEntry:
                 "client": self.client,
                 **({"code": self.code} if self.code else {}),
             }
-            log.info("%s", " ".join(map(str, fields.values())), extra={"fields": fields})
+            access_log.info("%s", " ".join(map(str, fields.values())), extra={"fields": fields})
 
 
 Scope = MutableMapping[str, Any]
@@ -176,6 +177,10 @@ class App:
                 reply = format_error(door, error, headers)
                 if isinstance(error, MethodNotAllowed):
                     extra += ((b"allow", error.allow.encode()),)
+            except Exception:
+                log.exception("a request failed")
+                entry.set_error(INTERNAL_ERROR)
+                reply = format_error(door, INTERNAL_ERROR, headers)
             direct = scope.get("extensions", {}).get(DIRECT_EXTENSION, {}).get("write")
             await send_reply(
                 reply,

@@ -1,4 +1,6 @@
-"""What the app does before any door: unknown paths."""
+"""What the app does before any door: unknown paths, handlers that fail."""
+
+import json
 
 import pytest
 
@@ -36,3 +38,14 @@ async def test_messages_of_a_kind_to_come_are_left_out_at_agui() -> None:
         assert (await client.read_head()).status == 200
         await client.read_body()
     assert [message.text for message in model.prompts[0].messages] == ["hi"]
+
+
+async def test_a_handler_that_fails_is_an_error_of_the_door(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(runtime: Runtime, name: str | None) -> str:
+        raise KeyError(name)
+
+    monkeypatch.setattr(Runtime, "get_fingerprint", fail)
+    async with serve_runtime(Runtime(model=FakeModel())) as server:
+        status, body = await post_body(server.url, "/v1/chat/completions")
+    assert status == 500
+    assert json.loads(body)["error"]["type"] == "server_error"
