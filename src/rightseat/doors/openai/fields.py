@@ -11,7 +11,6 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Raw, Struct
 
 from rightseat.errors import CallerError
@@ -200,7 +199,7 @@ def check_fields(body: bytes, fields: Mapping[str, KnownField]) -> None:
             FIELD_LOG.add(name, "it is unknown")
         elif field.handling == "left_out":
             FIELD_LOG.add(name, field.advice)
-        elif field.handling == "refused" and not _is_neutral(msgspec.json.decode(raw), field.neutral):
+        elif field.handling == "refused" and not _is_neutral(decode_body(bytes(raw), Any), field.neutral):
             raise CallerError(f"{name}: this server does not take it. {field.advice}", param=name)
 
 

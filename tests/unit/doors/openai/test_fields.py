@@ -19,7 +19,8 @@ from rightseat.models.llamacpp.model import LlamaCppModel, ModelDescription, Pro
 from rightseat.models.llamacpp.template import TemplateSources, load_chatml
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Capabilities, Prompt
-from tests.kit.app_server import FakeModel, reply_text
+from tests.kit.app_server import FakeModel, reply_text, serve_runtime
+from tests.kit.client import RawHttpClient, build_raw_request
 from tests.unit.doors.openai.test_openai import HI, SCHEMA, post_chat, post_once
 from tests.unit.models.llamacpp.in_process_server import InProcessServer
 
@@ -274,3 +275,12 @@ def test_the_table_and_the_shapes_have_the_same_fields() -> None:
         used = {name for name, field in table.items() if field.handling in ("read", "setting")}
         assert used - set(shape.__struct_fields__) <= {"function_call"}
         assert set(shape.__struct_fields__) <= used
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "[" * 600 + "]" * 600])
+async def test_a_refused_field_may_have_any_value(value: str) -> None:
+    body = b'{"messages": [{"role": "user", "content": "hi"}], "audio": %b}' % value.encode()
+    async with serve_runtime(Runtime(model=FakeModel())) as server, RawHttpClient(server.url) as client:
+        await client.send(build_raw_request("POST", "/v1/chat/completions", body))
+        assert (await client.read_head()).status == 400
+        assert "error" in await client.read_json()
