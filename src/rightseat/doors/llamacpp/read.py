@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -20,6 +22,7 @@ NO_RAW_TEXT = (
     "This model does not go on with a raw text: only a local one does. Name one that is local, or send messages to "
     "/v1/chat/completions."
 )
+TOKEN_ID = re.compile(r"[0-9]{1,9}")
 ENGINE_OPTIONS = tuple(field.name for field in fields(wire.SamplingOptions))
 REFUSED = {
     "lora": "adapters are chosen in the configuration. Leave it out.",
@@ -142,14 +145,15 @@ def collect_options(body: wire.CompletionOptions) -> dict[str, Any]:
     if body.n_probs:
         options["n_probs"] = body.n_probs
     if body.logit_bias:
-        bias = body.logit_bias.items() if isinstance(body.logit_bias, dict) else body.logit_bias
-        options["logit_bias"] = [[parse_token(token), weight] for token, weight in bias]
+        options["logit_bias"] = list_biases(body.logit_bias)
     return options | {"return_tokens": True}
 
 
-def parse_token(token: int | str) -> int | str:
-    """Return a token's id; the keys of an object are texts."""
-    return int(token) if isinstance(token, str) and token.isascii() and token.isdigit() else token
+def list_biases(bias: Mapping[str, float] | list[tuple[int | str, float]]) -> list[list[Any]]:
+    """Return pairs of a token's id, or a text, and its bias. A key of an object is an id if it is a number."""
+    if isinstance(bias, list):
+        return [list(pair) for pair in bias]
+    return [[int(key) if TOKEN_ID.fullmatch(key) else key, weight] for key, weight in bias.items()]
 
 
 def read_rerank(request: Request, host: Host) -> tuple[str | None, wire.RerankRequest]:

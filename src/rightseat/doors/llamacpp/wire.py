@@ -15,6 +15,7 @@ LastTokens = Annotated[int, Meta(ge=-1, le=1 << 16)]
 Limit = Annotated[int, Meta(ge=-1, le=(1 << 31) - 1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 TokenId = Annotated[int, Meta(ge=0, lt=1 << 31)]
+BiasedText = Annotated[str, Meta(max_length=1000)]
 SamplerName = Literal[
     "penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature", "infill", "adaptive_p"
 ]
@@ -79,10 +80,8 @@ class CompletionOptions(SamplingOptions, kw_only=True):
     stop: str | Annotated[list[Annotated[str, Meta(max_length=1000)]], Meta(max_length=64)] | None = None
     n_probs: Annotated[int, Meta(ge=0, le=100)] | None = None
     logit_bias: (
-        Annotated[
-            list[tuple[TokenId | Annotated[str, Meta(max_length=1000)], float | Literal[False]]], Meta(max_length=1000)
-        ]
-        | Annotated[dict[str, float | bool], Meta(max_length=1000)]
+        Annotated[list[tuple[TokenId | BiasedText, float | Literal[False]]], Meta(max_length=1000)]
+        | Annotated[dict[BiasedText, float | bool], Meta(max_length=1000)]
         | None
     ) = None
     grammar: Annotated[str, Meta(max_length=1 << 20)] | None = None

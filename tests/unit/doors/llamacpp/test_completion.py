@@ -149,6 +149,16 @@ async def test_options_reach_the_engine_checked_and_no_others_do() -> None:
 
 
 @ROUTES
+@pytest.mark.parametrize(
+    ("bias", "sent"), [({"9" * 30: 1}, ["9" * 30, 1.0]), ([["5", 1]], ["5", 1.0]), ({"5": 1}, [5, 1.0])]
+)
+async def test_a_bias_of_a_text_and_of_a_token(bias: Any, sent: list[Any]) -> None:
+    model = RawModel(report_text("b"))
+    assert (await complete(model, prompt="a", logit_bias=bias))[0] == 200
+    assert get_raw(model).options["logit_bias"] == [sent]
+
+
+@ROUTES
 async def test_a_grammar_or_a_schema() -> None:
     model = RawModel(report_text("x"), report_text("x"))
     assert (await complete(model, prompt="a", grammar='root ::= "x"'))[0] == 200
@@ -187,6 +197,7 @@ async def test_named_fields_only_and_nested_ones_at_the_top() -> None:
         {"prompt": "a", "repeat_last_n": 1 << 30},
         {"prompt": "a", "temperature": "hot"},
         {"prompt": "a", "logit_bias": {f"{number}": 1 for number in range(1001)}},
+        {"prompt": "a", "logit_bias": {"9" * 5000: 1}},
     ],
 )
 async def test_what_is_wrong_is_refused_in_llama_servers_shape(body: dict[str, Any]) -> None:
