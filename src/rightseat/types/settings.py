@@ -1,14 +1,14 @@
 """Sampling settings by name: which values change nothing, and what a caller does where a model takes none.
 
 A model declares the settings that it takes (`Capabilities.settings`). `select_settings` holds a request against
-that declaration: this is the one place where a setting is refused.
+that declaration: this is the one place where a setting is refused. `EngineSampling` has the ranges of llama-server's.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from rightseat.errors import CallerError
@@ -140,3 +140,55 @@ def _list_values(settings: SamplingSettings) -> list[tuple[str, Any]]:
     """List the settings that have a value, by name."""
     fields = ((name, getattr(settings, field)) for name, field in _FIELDS.items())
     return [(name, value) for name, value in (*fields, *settings.extra.items()) if value not in _EMPTY]
+
+
+NotNegative = Annotated[int, Meta(ge=0, le=1 << 20)]
+# -1 is the whole context.
+LastTokens = Annotated[int, Meta(ge=-1, le=1 << 16)]
+Limit = Annotated[int, Meta(ge=-1, le=(1 << 31) - 1)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+SamplerName = Literal[
+    "penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature", "infill", "adaptive_p"
+]
+
+
+class EngineSampling(Struct, kw_only=True):
+    """Sampling parameters of a llama-server that are sent to it as they are. The ranges are ours: an engine allocates
+    memory for `repeat_last_n` and `dry_penalty_last_n`, however large they are."""
+
+    temperature: Annotated[float, Meta(ge=0, le=100)] | None = None
+    dynatemp_range: Annotated[float, Meta(ge=0, le=100)] | None = None
+    dynatemp_exponent: float | None = None
+    top_k: Annotated[int, Meta(ge=-1, le=1 << 20)] | None = None
+    top_p: Share | None = None
+    min_p: Share | None = None
+    top_n_sigma: float | None = None
+    typical_p: float | None = None
+    xtc_probability: Share | None = None
+    xtc_threshold: Share | None = None
+    repeat_penalty: float | None = None
+    repeat_last_n: LastTokens | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    dry_multiplier: float | None = None
+    dry_base: float | None = None
+    dry_allowed_length: NotNegative | None = None
+    dry_penalty_last_n: LastTokens | None = None
+    dry_sequence_breakers: (
+        Annotated[list[Annotated[str, Meta(min_length=1, max_length=40)]], Meta(min_length=1, max_length=32)] | None
+    ) = None
+    mirostat: Literal[0, 1, 2] | None = None
+    mirostat_tau: float | None = None
+    mirostat_eta: float | None = None
+    adaptive_target: float | None = None
+    adaptive_decay: Annotated[float, Meta(ge=0, le=0.99)] | None = None
+    seed: Annotated[int, Meta(ge=-1, lt=1 << 32)] | None = None
+    samplers: Annotated[list[SamplerName], Meta(max_length=32)] | Annotated[str, Meta(max_length=32)] | None = None
+    min_keep: NotNegative | None = None
+    ignore_eos: bool | None = None
+    n_indent: NotNegative | None = None
+    n_keep: Limit | None = None
+    t_max_predict_ms: Limit | None = None
+    cache_prompt: bool | None = None
+    post_sampling_probs: bool | None = None
+    timings_per_token: bool | None = None

@@ -14,6 +14,7 @@ from rightseat.errors import CallerError, NotConfigured
 from rightseat.http.endpoint import Host, Request, decode_body, parse_id_header
 from rightseat.types.messages import text_message
 from rightseat.types.model import InfillPrompt, RawPrompt, SamplingSettings
+from rightseat.types.settings import EngineSampling
 from rightseat.types.turn import Turn, TurnClient
 
 MAX_COMPLETIONS = 8
@@ -23,7 +24,7 @@ NO_RAW_TEXT = (
     "/v1/chat/completions."
 )
 TOKEN_ID = re.compile(r"[0-9]{1,9}")
-ENGINE_OPTIONS = tuple(field.name for field in fields(wire.SamplingOptions))
+ENGINE_OPTIONS = tuple(field.name for field in fields(EngineSampling))
 REFUSED = {
     "lora": "adapters are chosen in the configuration. Leave it out.",
     "grammar_lazy": "a grammar applies from the first token on. Leave it out.",

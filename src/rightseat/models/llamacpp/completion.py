@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from msgspec import to_builtins
+from msgspec import ValidationError, convert, to_builtins
 
 from rightseat.errors import CallerError
+from rightseat.http.endpoint import to_caller_error
 from rightseat.models.llamacpp.client import CompletionChunk, Timings, make_format_error
 from rightseat.models.llamacpp.formats.format import PromptPlan
 from rightseat.models.llamacpp.grammar.rules import GrammarRules
@@ -16,7 +19,7 @@ from rightseat.types.chunks import FinishChunk, ModelChunk, ProviderDataChunk, R
 from rightseat.types.events import Usage
 from rightseat.types.messages import REASONING_PROVIDER
 from rightseat.types.model import RawPrompt, SamplingSettings
-from rightseat.types.settings import CONTINUE
+from rightseat.types.settings import CONTINUE, EngineSampling
 
 # A text, tokens, or a text with images.
 RequestPrompt = str | list[int] | dict[str, Any]
@@ -71,7 +74,9 @@ def build_sampling(
     chosen_temperature = temperature if settings.temperature is None else settings.temperature
     optional = {"temperature": chosen_temperature, "top_p": settings.top_p, "seed": settings.seed}
     body |= {name: value for name, value in optional.items() if value is not None}
-    body |= {name: settings.extra[name] for name in _FORWARDED_SETTINGS if settings.extra.get(name) is not None}
+    forwarded = {name: settings.extra[name] for name in _FORWARDED_SETTINGS if settings.extra.get(name) is not None}
+    check_ranges(forwarded)
+    body |= forwarded
     for name in _LAST_TOKENS & body.keys():
         # The engine knows no word for all of the context.
         body[name] = _WHOLE_CONTEXT if body[name] == -1 else body[name]
@@ -82,6 +87,14 @@ def build_sampling(
     if bias := settings.extra.get("logit_bias"):
         body["logit_bias"] = _parse_logit_bias(bias)
     return body
+
+
+def check_ranges(parameters: dict[str, Any]) -> None:
+    """Raise CallerError for a sampling parameter that is out of its range."""
+    try:
+        convert(parameters, EngineSampling)
+    except ValidationError as error:
+        raise to_caller_error(error) from None
 
 
 def get_top_logprobs(settings: SamplingSettings) -> int | None:
@@ -124,11 +137,9 @@ def build_request_body(
 
 def check_grammar(grammar: str) -> None:
     """Raise CallerError for a caller's grammar that the engine must not get."""
-    depth = deepest = 0
-    for sign in grammar:
-        depth += (sign == "(") - (sign == ")")
-        deepest = max(deepest, depth)
-    if len(grammar) > MAX_GRAMMAR_CHARS or deepest > MAX_GRAMMAR_DEPTH:
+    signs = "" if len(grammar) > MAX_GRAMMAR_CHARS else re.sub(r"[^()]+", "", grammar)
+    depths = itertools.accumulate(1 if sign == "(" else -1 for sign in signs)
+    if len(grammar) > MAX_GRAMMAR_CHARS or max(depths, default=0) > MAX_GRAMMAR_DEPTH:
         raise CallerError("grammar: it is too long or too deeply nested. Simplify it.", param="grammar")
 
 

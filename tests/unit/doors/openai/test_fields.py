@@ -284,3 +284,24 @@ async def test_a_refused_field_may_have_any_value(value: str) -> None:
         await client.send(build_raw_request("POST", "/v1/chat/completions", body))
         assert (await client.read_head()).status == 400
         assert "error" in await client.read_json()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("repeat_last_n", 1 << 28),
+        ("dry_penalty_last_n", 1 << 28),
+        ("dry_sequence_breakers", ["x" * 100]),
+        ("min_keep", -1),
+        ("top_k", 10**30),
+        ("samplers", ["rm"]),
+    ],
+)
+@pytest.mark.parametrize("path", ["/v1/chat/completions", COMPLETIONS])
+async def test_a_parameter_out_of_its_range_does_not_reach_the_engine(path: str, name: str, value: Any) -> None:
+    model, server = make_local_model()
+    begun = {"prompt": "hi"} if path == COMPLETIONS else {"messages": HI}
+    status, body = await post_once(Runtime(model=model), {**begun, name: value}, path)
+    assert status == 400
+    assert body["error"]["message"].startswith(name)
+    assert server.requests == []
