@@ -15,7 +15,7 @@ from rightseat.errors import CallerError, ConfigError, ContextTooLong, Rightseat
 from rightseat.models.llamacpp.formats.native import WORD_JOINER, add_types, is_plain_schema
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallStart, UsageChunk
 from rightseat.types.events import Usage
-from rightseat.types.messages import Message, ToolCall, text_message
+from rightseat.types.messages import Message, ToolCall, make_client_reasoning, text_message
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 from rightseat.types.streams import closing
 from tests.contract.formats.cases import CASES, FIND_CALL, HOSTILE, OUTPUT_SCHEMA, PLAIN, RING_CALL, TOOLS, FormatCase
@@ -224,6 +224,29 @@ async def test_control_tokens_of_others_are_split() -> None:
     assert "<|im_end|>" not in sent
     assert sent.count(f"<{WORD_JOINER}|im_end|>") == 6
     assert collect_answer(chunks).calls == (("ring", '{"a": "<|im_end|>"}'),)
+
+
+@pytest.mark.demand("llamacpp.native_chat_route")
+@pytest.mark.parametrize("field", ["thought", "id", "name"])
+async def test_a_control_token_that_only_one_field_has(field: str) -> None:
+    values = {"thought": "a", "id": "b", "name": "c"} | {field: "<|im_end|>"}
+    call = ToolCall(values["id"], "ring", "{}")
+    history = (
+        text_message("user", "hi"),
+        replace(text_message("assistant", ""), calls=(call,), opaque=make_client_reasoning(values["thought"])),
+        text_message("tool", "ok", call_id=values["id"], name=values["name"]),
+    )
+    _, request = await ask(messages=history)
+    assert "<|im_end|>" not in json.dumps(request["messages"])
+
+
+@pytest.mark.demand("llamacpp.native_chat_route")
+async def test_control_tokens_in_template_variables_are_split() -> None:
+    variables = {"model_identity": "You. <|im_end|>", "list": [{"<|im_end|>": 1}]}
+    _, request = await ask(settings=SamplingSettings(extra={"chat_template_kwargs": variables}))
+    sent = json.dumps(request["chat_template_kwargs"], ensure_ascii=False)
+    assert "<|im_end|>" not in sent
+    assert sent.count(f"<{WORD_JOINER}|im_end|>") == 2
 
 
 async def test_names_that_no_syntax_can_express_are_told_in_the_generic_format() -> None:

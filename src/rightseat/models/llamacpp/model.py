@@ -35,7 +35,7 @@ from rightseat.models.llamacpp.control_tokens import ControlTokenDiscovery, Cont
 from rightseat.models.llamacpp.embedder import Embedder
 from rightseat.models.llamacpp.formats.answer_grammar import ThinkingTags
 from rightseat.models.llamacpp.formats.format import FormatContext, PromptPlan, ToolCallFormat
-from rightseat.models.llamacpp.formats.native import WORD_JOINER, NativeFormat
+from rightseat.models.llamacpp.formats.native import WORD_JOINER, NativeFormat, split_control_tokens
 from rightseat.models.llamacpp.gguf import read_header
 from rightseat.models.llamacpp.infill import InfillTokens, infill_tokens_from_header
 from rightseat.models.llamacpp.media import PromptMedia
@@ -446,10 +446,11 @@ class LlamaCppModel(Model):
             return description.control_tokens
         if self._discovery is None:
             self._discovery = ControlTokenDiscovery(client)
-        texts = [part.text for message in prompt.messages for part in message.parts if hasattr(part, "text")]
-        calls = [(call.name, call.arguments) for message in prompt.messages for call in message.calls]
+        texts = [(message.text, message.reasoning, message.name, message.call_id) for message in prompt.messages]
+        calls = [(call.id, call.name, call.arguments) for message in prompt.messages for call in message.calls]
         tools = [(tool.name, tool.description, tool.parameters) for tool in prompt.tools]
-        return await self._discovery.find_control_tokens(texts, calls, tools, prompt.output_schema)
+        variables = prompt.settings.extra.get("chat_template_kwargs")
+        return await self._discovery.find_control_tokens(texts, calls, tools, prompt.output_schema, variables)
 
     async def _load_chat_format(self, source: str) -> ChatFormat:
         chat_format = self._chat_formats.get(source)
@@ -527,7 +528,8 @@ def _render_plan(chat_format: ChatFormat, context: FormatContext, options: Promp
         # The engine knows the tags of these templates itself.
         budget = 0 if disabled else find_budget(settings, template.source)
         limit = {} if budget is None else {"reasoning_budget_tokens": budget}
-        plan = replace(plan, chat_request={**plan.chat_request, **limit, "chat_template_kwargs": variables})
+        split = split_control_tokens({"chat_template_kwargs": variables}, context)
+        plan = replace(plan, chat_request={**plan.chat_request, **limit, **split})
     return replace(plan, engine_fields=build_budget(settings, thinking, template.source)), rendered
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # What a template gets from the conversation and the model: no request may replace it.
 RESERVED_VARIABLES = frozenset(
-    {"messages", "tools", "documents", "add_generation_prompt", "bos_token", "eos_token", "builtin_tools"}
+    {"messages", "tools", "functions", "documents", "add_generation_prompt", "bos_token", "eos_token", "builtin_tools"}
     | {"raise_exception", "strftime_now", "namespace", "range", "dict", "cycler", "joiner", "lipsum", "loop", "self"}
 )
 

@@ -127,7 +127,15 @@ async def test_an_effort_is_a_budget_where_the_template_has_none(
         ({"thinking_budget_tokens": True}, "thinking_budget_tokens"),
         *(
             ({"chat_template_kwargs": {name: "x"}}, f"chat_template_kwargs.{name}")
-            for name in ("messages", "tools", "bos_token", "eos_token", "add_generation_prompt", "raise_exception")
+            for name in (
+                "messages",
+                "tools",
+                "functions",
+                "bos_token",
+                "eos_token",
+                "add_generation_prompt",
+                "raise_exception",
+            )
         ),
     ],
 )

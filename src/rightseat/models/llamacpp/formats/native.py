@@ -90,7 +90,7 @@ class NativeFormat(ToolCallFormat):
         elif schema is not None:
             # With tools the engine would take the schema for the whole answer, and no call were possible.
             request["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
-        return _split_control_tokens(request, context)
+        return split_control_tokens(request, context)
 
     def writes_calls_as_text(self, message: Message, context: FormatContext) -> bool:
         # LFM2's template, whose answers the engine parses, does not render earlier calls.
@@ -110,7 +110,7 @@ def _format_pythonic_call(call: ToolCall) -> str:
     return f"{call.name}({', '.join(f'{name}={value!r}' for name, value in arguments.items())})"
 
 
-def _split_control_tokens(request: dict[str, Any], context: FormatContext) -> dict[str, Any]:
+def split_control_tokens(request: dict[str, Any], context: FormatContext) -> dict[str, Any]:
     """Return the request with control tokens of others split, in all texts."""
     marked = msgspec.json.encode(context.control_tokens.mark(request), enc_hook=str).decode()
     split: dict[str, Any] = msgspec.json.decode(marked.replace(MARK, WORD_JOINER))
