@@ -64,16 +64,21 @@ def drop_media(prompt: Prompt) -> tuple[Prompt, int]:
 
 async def extract_media(prompt: Prompt, marker: str) -> tuple[Prompt, PromptMedia]:
     """Return the prompt with a marker in the place of each image, and the images."""
-    parts = [part for message in prompt.messages for part in message.parts]
-    if any(isinstance(part, FileMessagePart) for part in parts):
-        raise CallerError(NO_FILES)
+    marked = mark_media(prompt, marker)
+    parts = (part for message in prompt.messages for part in message.parts)
     urls = [part.url for part in parts if isinstance(part, ImageMessagePart)]
     if len(urls) > MAX_IMAGES:
         raise CallerError(f"Send at most {MAX_IMAGES} images in one request.")
     async with OutboundClient(max_bytes=DEFAULT_LIMITS.bytes, seconds=TIMEOUT_SECONDS) as outbound:
         images = await asyncio.gather(*(load_image(url, outbound) for url in urls))
-    messages = tuple(_mark_images(message, marker) for message in prompt.messages)
-    return replace(prompt, messages=messages), PromptMedia(list(images), marker)
+    return marked, PromptMedia(list(images), marker)
+
+
+def mark_media(prompt: Prompt, marker: str) -> Prompt:
+    """Return the prompt with a marker in the place of each image, which is not fetched; files are refused."""
+    if any(isinstance(part, FileMessagePart) for message in prompt.messages for part in message.parts):
+        raise CallerError(NO_FILES)
+    return replace(prompt, messages=tuple(_mark_images(message, marker) for message in prompt.messages))
 
 
 def _mark_images(message: Message, marker: str) -> Message:

@@ -335,8 +335,9 @@ class LlamaCppModel(Model):
 
     async def render_prompt(self, prompt: Prompt) -> str:
         """Return the text that the chat template makes of a prompt, with a marker in the place of each image."""
+        self._check_media(prompt)
         await self.start()
-        marked, _ = await self._extract_images(prompt, MEDIA_MARKER)
+        marked = media.mark_media(prompt, MEDIA_MARKER) if media.has_media(prompt) else prompt
         return (await self._render_prompt(marked))[1].replace(control_tokens.MARK, "")
 
     async def get_engine_props(self) -> dict[str, Any]:
@@ -349,16 +350,19 @@ class LlamaCppModel(Model):
         await self.start()
         return await engine_info.list_slots(await self._server.client())
 
-    async def _extract_images(self, prompt: Prompt, marker: str | None = None) -> tuple[Prompt, PromptMedia | None]:
+    def _check_media(self, prompt: Prompt) -> None:
+        """Raise CallerError for images if our own engine has no encoder for them."""
+        launch = self._server.launch
+        if launch is not None and launch.mmproj is None and media.has_media(prompt):
+            raise CallerError(media.NO_IMAGES)
+
+    async def _extract_images(self, prompt: Prompt) -> tuple[Prompt, PromptMedia | None]:
         """Return the prompt with a marker for each image, and the images; None if it has none."""
         if not media.has_media(prompt):
             return prompt, None
-        launch = self._server.launch
-        if launch is not None and launch.mmproj is None:
-            raise CallerError(media.NO_IMAGES)
+        self._check_media(prompt)
         await self.start()
-        marker = marker or await get_media_marker(await self._server.client())
-        return await media.extract_media(prompt, marker)
+        return await media.extract_media(prompt, await get_media_marker(await self._server.client()))
 
     async def _choose_tool(self, prompt: Prompt) -> Prompt:
         """Narrow the prompt's tool choice by `tool_ranking`, for models too small to choose."""

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from rightseat.errors import CallerError, NotConfigured, UpstreamError, UpstreamRefused
+from rightseat.http.fetch.fetch import OutboundClient
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.client import CompletionChunk
@@ -15,8 +16,8 @@ from rightseat.models.llamacpp.options import make_attached_model, make_unchecke
 from rightseat.models.llamacpp.supervision import ManagedServer
 from rightseat.models.llamacpp.template import TemplateSources, load_chatml
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
-from rightseat.types.messages import text_message
-from rightseat.types.model import Prompt, RawPrompt, SamplingSettings
+from rightseat.types.messages import ImageMessagePart, Message, TextMessagePart, text_message
+from rightseat.types.model import MEDIA_MARKER, Prompt, RawPrompt, SamplingSettings
 from tests.kit.waiting import read_into
 from tests.unit.models.llamacpp.in_process_server import InProcessServer
 
@@ -200,3 +201,14 @@ async def test_the_embedded_weights_give_vectors_in_openais_shape() -> None:
     assert near(cat, dog) > near(cat, stocks)
     assert near(tokens["data"][0]["embedding"], cat) > 0.999
     assert isinstance(packed["data"][0]["embedding"], str)
+
+
+@pytest.mark.io
+async def test_a_rendered_prompt_fetches_no_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fetch(_client: OutboundClient, url: str, **_: Any) -> None:
+        raise AssertionError(f"{url} is fetched")
+
+    monkeypatch.setattr(OutboundClient, "fetch", fetch)
+    image = Message("user", (TextMessagePart("See "), ImageMessagePart("https://example.org/a.png")))
+    rendered = await make_model(InProcessServer()).render_prompt(Prompt(messages=(image,)))
+    assert f"See {MEDIA_MARKER}" in rendered
