@@ -98,7 +98,8 @@ class ActiveRun:
         """The number before the first entry in the ring."""
         self.size = 0
         self.readers = 0
-        self.is_stored = True
+        self.is_stored = False
+        """Whether the store takes entries: not before the thread is leased, and not if the store failed."""
         self.ended = False
         self.rejection: RightseatError | None = None
         self.earlier: RunEnded | None = None
@@ -134,6 +135,15 @@ class ActiveRun:
             if not reader.try_push(last, entry):
                 self.waiting.remove(reader)
                 reader.wake()
+
+    def append_end(self, entry: ThreadEntry) -> None:
+        """Append one of the entries that end a broken run. Readers get it even if the store does not take it."""
+        try:
+            self.append(entry)
+        except Exception:
+            log.exception("the end of a run could not be kept")
+            self.is_stored = False
+            self.append(entry)
 
     def on_stored(self, number: int, stored: asyncio.Future[None]) -> None:
         """Show the entries up to a number, and deltas that follow it."""
@@ -225,7 +235,7 @@ class ThreadRuns:
         finally:
             if failure is not None and not (active.ring and is_run_end(active.ring[-1])):
                 for event in (*open_messages.end_events(), failure):
-                    active.append(event)
+                    active.append_end(event)
             active.end()
             del self.active_runs[turn.owner.name, turn.thread]
             self.update_orphan_timer(active)
@@ -241,9 +251,9 @@ class ThreadRuns:
                 name=make_title(turn.messages),
                 digest=hash_input(turn),
             )
+            active.is_stored = True
         except StoreFailed:
             log.warning("the answer in a thread is not kept: the store failed")
-            active.is_stored = False
             before = 0
         active.start(before)
         user_input = extract_user_input(turn, new=before == 0)

@@ -339,6 +339,41 @@ async def test_an_answer_is_given_although_it_cannot_be_kept() -> None:
     assert await follow_thread(runs) == []
 
 
+async def test_a_store_that_breaks_before_the_run_begins_gets_no_entry() -> None:
+    class Broken(MemoryStore):
+        fails = False
+
+        async def begin_run(self, owner: Owner, thread: str, run: str, **given: Any) -> int:
+            if self.fails:
+                raise RuntimeError("broken")
+            return await super().begin_run(owner, thread, run, **given)
+
+    store = Broken()
+    runs = RuntimeThreads(FakeModel(reply_text("a"), reply_text("b")), store)
+    await collect_entries(await runs.start_run(make_turn()))
+    before = await follow_thread(runs)
+    store.fails = True
+    async with asyncio.timeout(HANG_TIMEOUT):
+        failed = await collect_entries(await runs.start_run(make_turn("again")))
+    assert isinstance(failed[-1][1], RunFailed)
+    assert await follow_thread(runs) == before
+    assert runs.active_runs == {}
+
+
+async def test_a_store_that_takes_no_entry_ends_the_stream() -> None:
+    class Closed(MemoryStore):
+        def append_entries(
+            self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry]
+        ) -> asyncio.Future[None] | None:
+            raise RuntimeError("closed")
+
+    runs = RuntimeThreads(FakeModel(reply_text("a")), Closed())
+    async with asyncio.timeout(HANG_TIMEOUT):
+        failed = await collect_entries(await runs.start_run(make_turn()))
+    assert isinstance(failed[-1][1], RunFailed)
+    assert runs.active_runs == {}
+
+
 class SlowStore(MemoryStore):
     """Says of each entry but a delta that it is stored when the test lets it."""
 
