@@ -24,6 +24,8 @@ _FIELDS = {
     "parallel_tool_calls": "parallel_calls",
 }
 _EMPTY: tuple[Any, ...] = (None, "", (), [], {})
+# Settings that an empty object switches on.
+_SWITCHED_ON_BY_EMPTY = frozenset({"web_search_options"})
 # What a request that continues its last message has, and what one has that leaves this to the model.
 CONTINUE = "continue_final_message"
 CONTINUE_IF_POSSIBLE = "auto"
@@ -139,7 +141,11 @@ def takes_settings(settings: SamplingSettings, capabilities: Capabilities, *, ha
 def _list_values(settings: SamplingSettings) -> list[tuple[str, Any]]:
     """List the settings that have a value, by name."""
     fields = ((name, getattr(settings, field)) for name, field in _FIELDS.items())
-    return [(name, value) for name, value in (*fields, *settings.extra.items()) if value not in _EMPTY]
+    return [
+        (name, value)
+        for name, value in (*fields, *settings.extra.items())
+        if value not in _EMPTY or (name in _SWITCHED_ON_BY_EMPTY and value is not None)
+    ]
 
 
 NotNegative = Annotated[int, Meta(ge=0, le=1 << 20)]

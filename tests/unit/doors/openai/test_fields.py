@@ -174,6 +174,15 @@ async def test_the_model_declares_what_it_takes() -> None:
 
 
 @pytest.mark.demand("openai.settings_refused_by_declaration")
+async def test_an_empty_object_that_asks_for_a_web_search_is_refused_or_passed_on() -> None:
+    status, body = await post_chat(Runtime(model=make_model(settings=frozenset())), web_search_options={})
+    assert (status, body["error"]["param"]) == (400, "web_search_options")
+    searching = make_model(settings=frozenset({"web_search_options"}))
+    assert (await post_chat(Runtime(model=searching), web_search_options={}))[0] == 200
+    assert searching.prompts[0].settings.extra == {"web_search_options": {}}
+
+
+@pytest.mark.demand("openai.settings_refused_by_declaration")
 async def test_a_fallback_that_does_not_take_the_settings_is_passed_over() -> None:
     async def fail(_prompt: Prompt) -> AsyncIterator[ModelChunk]:
         raise UpstreamRefused("down")
