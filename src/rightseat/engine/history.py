@@ -35,16 +35,20 @@ PART_TOKENS = 1000  # an image or a file: the real number is unknown
 def pair_calls_with_results(messages: Iterable[Message]) -> list[Message]:
     """Return messages where each call is followed by its results and no result lacks its call."""
     paired_reversed: list[Message] = []
-    results: dict[str | None, Message] = {}
-    # Backwards, to take the nearest result: some clients reuse call ids.
+    results: dict[str | None, list[Message]] = {}
+    # Backwards, to take the nearest results: some clients reuse call ids, in later messages or in the same one.
     for message in reversed(list(messages)):
         if message.role == "tool":
-            results[message.call_id] = message
+            results.setdefault(message.call_id, []).append(message)
             continue
         calls = tuple(whole for call in message.calls if (whole := _repair_arguments(call, call.id in results)))
         if message.calls and not calls and not message.parts:
             continue
-        answers = [results.pop(call.id, text_message("tool", UNANSWERED, call_id=call.id)) for call in calls]
+        found = {id: results.pop(id, []) for id in {call.id for call in calls}}
+        answers = [
+            found[call.id].pop() if found[call.id] else text_message("tool", UNANSWERED, call_id=call.id)
+            for call in calls
+        ]
         paired_reversed += [*reversed(answers), replace(message, calls=calls) if message.calls else message]
     return paired_reversed[::-1]
 

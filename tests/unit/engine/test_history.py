@@ -86,6 +86,18 @@ def test_an_id_used_again_has_the_result_of_its_own_turn() -> None:
     assert [m.text for m in pair_calls_with_results(line) if m.role == "tool"] == ["one", "two"]
 
 
+def test_an_id_used_twice_in_a_message_has_both_results() -> None:
+    line = [
+        make_call_message("c", "c"),
+        make_result_message("c", "one"),
+        make_result_message("c", "two"),
+        make_result_message("c", "three"),
+    ]
+    assert [m.text for m in pair_calls_with_results(line) if m.role == "tool"] == ["one", "two"]
+    earlier = [make_call_message("c"), text_message("user", "again"), *line]
+    assert [m.text for m in pair_calls_with_results(earlier) if m.role == "tool"] == [UNANSWERED, "one", "two"]
+
+
 def test_results_of_server_calls_are_ours() -> None:
     line = [
         make_call_message("a", name="balance"),
