@@ -44,6 +44,17 @@ log = logging.getLogger(__name__)
 
 # The client left before a response (nginx's code).
 CLIENT_CLOSED = 499
+# Well-known routes of other servers: the nearest name would send their clients to a route of another purpose.
+_CHAT_INSTEAD = "is not served here: use /v1/chat/completions."
+_NOTHING_INSTEAD = "There is no such service here."
+UNSERVED_ROUTES = {
+    **dict.fromkeys(("/v1/responses", "/responses"), f"OpenAI's Responses API {_CHAT_INSTEAD}"),
+    **dict.fromkeys(("/v1/assistants", "/v1/threads"), f"OpenAI's Assistants API {_CHAT_INSTEAD}"),
+    **dict.fromkeys(("/v1/messages", "/messages"), f"Anthropic's API {_CHAT_INSTEAD}"),
+    **dict.fromkeys(("/api/chat", "/api/generate"), f"Ollama's API {_CHAT_INSTEAD}"),
+    **dict.fromkeys(("/v1/images", "/v1/audio/speech", "/v1/moderations", "/v1/files"), _NOTHING_INSTEAD),
+    **dict.fromkeys(("/v1/batches", "/v1/fine_tuning", "/v1/realtime", "/lora-adapters"), _NOTHING_INSTEAD),
+}
 
 
 class AccessLogEntry:
@@ -289,8 +300,13 @@ class RouteTable:
             allowed = ", ".join(sorted({route.method for _, route, _ in matches}))
             raise MethodNotAllowed(f"{path[:100]} takes {allowed}.", allow=allowed)
         near = closest_match(path, [route.path for _, route, _ in self.routes])
-        hint = f" Did you mean {near}?" if near else ""
+        hint = find_advice(path) or (f" Did you mean {near}?" if near else "")
         raise NotFound(f"There is nothing at {path[:100]!r}.{hint}")
+
+
+def find_advice(path: str) -> str:
+    """Return what to do instead of asking for a well-known route that is not served; empty for any other path."""
+    return next((f" {advice}" for prefix, advice in UNSERVED_ROUTES.items() if f"{path}/".startswith(f"{prefix}/")), "")
 
 
 def get_path(scope: Scope) -> str:

@@ -30,6 +30,24 @@ async def test_an_unknown_path_is_answered_with_the_nearest(path: str, meant: st
     assert f"Did you mean {meant}?".encode() in body
 
 
+@pytest.mark.parametrize(
+    ("path", "advice"),
+    [
+        ("/v1/responses", "use /v1/chat/completions."),
+        ("/v1/responses/r1/cancel", "use /v1/chat/completions."),
+        ("/v1/messages", "use /v1/chat/completions."),
+        ("/api/chat", "use /v1/chat/completions."),
+        ("/v1/images/generations", "There is no such service here."),
+    ],
+)
+async def test_a_well_known_route_of_another_server_is_not_answered_with_the_nearest(path: str, advice: str) -> None:
+    async with serve_runtime(Runtime(model=FakeModel())) as server:
+        status, body = await post_body(server.url, path)
+    assert status == 404
+    assert advice.encode() in body
+    assert b"Did you mean" not in body
+
+
 async def test_messages_of_a_kind_to_come_are_left_out_at_agui() -> None:
     model = FakeModel(reply_text("ok"))
     async with serve_runtime(Runtime(model=model)) as server, RawHttpClient(server.url) as client:
