@@ -10,12 +10,13 @@ import re
 from collections.abc import AsyncIterator, Callable, Container, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from urllib.parse import unquote
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, inspect
 
 from rightseat.config.settings import GraphQLLimits
 from rightseat.errors import CallerError, RightseatError, UpstreamGarbled
@@ -39,6 +40,9 @@ SSE_HEADERS = (
 # The id of the current request, for the log.
 REQUEST_ID: ContextVar[str] = ContextVar("request", default="")
 TRACE_HEADERS = ("traceparent", "tracestate")
+_MISSING_FIELD = re.compile(r"Object missing required field `([^`]+)`")
+# A field or an index in the place of a validation error, such as `messages[0].role`.
+_PLACE_STEPS = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 ID_PATTERN = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
 
 
@@ -305,18 +309,56 @@ def _decode_json(body: bytes, type_: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=type_)
     except msgspec.ValidationError as error:
-        raise to_caller_error(error) from None
+        raise to_caller_error(error, type_) from None
     except msgspec.DecodeError as error:
         raise CallerError(f"The body is not valid JSON: {error}") from None
     except (RecursionError, UnicodeDecodeError):
         raise CallerError("The body is not readable JSON: it is nested too deeply or not UTF-8.") from None
 
 
-def to_caller_error(error: msgspec.ValidationError) -> CallerError:
-    """Return an error that names the field that is wrong."""
+def to_caller_error(error: msgspec.ValidationError, type_: Any) -> CallerError:
+    """Return an error that names the field that is wrong, and the values that it takes where these are few."""
     problem, _, place = str(error).partition(" - at ")
-    param = place.strip("`").removeprefix("$").lstrip(".") or None
-    return CallerError(f"{param}: {problem}" if param else problem, param=param)
+    param = place.strip("`").removeprefix("$").lstrip(".")
+    if missing := _MISSING_FIELD.fullmatch(problem):
+        param = f"{param}.{missing[1]}".lstrip(".")
+        return CallerError(f"{param}: this field is missing. Send it.", param=param)
+    if problem.startswith("Invalid") and (choices := list_choices(type_, param)):
+        problem = f"{problem}. Send one of: {', '.join(choices)}."
+    return CallerError(f"{param}: {problem}" if param else problem, param=param or None)
+
+
+def list_choices(type_: Any, param: str) -> list[str]:
+    """List the texts that the field at a place of a type is limited to; empty if there are none."""
+    nodes = _split_union(_inspect_type(type_))
+    for index, name in _PLACE_STEPS.findall(param):
+        structs = [node for node in nodes if isinstance(node, inspect.StructType)]
+        if tags := [str(struct.tag) for struct in structs if name and struct.tag_field == name]:
+            return tags
+        nodes = [found for node in nodes for inner in _enter(node, name, index) for found in _split_union(inner)]
+    return [str(value) for node in nodes if isinstance(node, inspect.LiteralType) for value in node.values]
+
+
+@cache
+def _inspect_type(type_: Any) -> inspect.Type:
+    return inspect.type_info(type_)
+
+
+def _split_union(node: inspect.Type) -> list[inspect.Type]:
+    return list(node.types) if isinstance(node, inspect.UnionType) else [node]
+
+
+def _enter(node: inspect.Type, name: str, index: str) -> list[inspect.Type]:
+    """Return the types of a field or an item of a type."""
+    match node:
+        case inspect.StructType() if name:
+            return [field.type for field in node.fields if field.encode_name == name]
+        case inspect.ListType() | inspect.VarTupleType() if index:
+            return [node.item_type]
+        case inspect.DictType() if index:
+            return [node.value_type]
+        case _:
+            return []
 
 
 def make_tool_spec(name: str, description: str | None, parameters: dict[str, Any] | None, place: str) -> ToolSpec:

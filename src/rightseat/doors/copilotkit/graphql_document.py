@@ -116,7 +116,7 @@ def convert_input(data: dict[str, Any]) -> GenerateCopilotResponseInput:
     try:
         return msgspec.convert(data, GenerateCopilotResponseInput)
     except msgspec.ValidationError as error:
-        raise to_caller_error(error) from None
+        raise to_caller_error(error, GenerateCopilotResponseInput) from None
 
 
 class IncrementalRemover(language.Visitor):

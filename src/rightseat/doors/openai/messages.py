@@ -34,7 +34,7 @@ def parse_messages(chat_messages: Sequence[wire.ChatMessage]) -> tuple[Message, 
         open_calls.pop(call_id or "", None)
         message = Message(
             role,
-            parse_content(chat_message.content),
+            parse_content(chat_message.content or chat_message.refusal),
             calls,
             call_id=call_id,
             name=chat_message.name if role != "tool" else None,

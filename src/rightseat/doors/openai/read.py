@@ -132,7 +132,8 @@ def read_completion(request: Request, host: Host) -> OpenAIRequest:
         )
         for number, prompt in enumerate(prompt for prompt in prompts for _ in range(choices))
     )
-    if choices > 1 and not host.is_plain_model(name):
+    # A raw prompt calls no tools, so an assistant's has no side effects.
+    if choices > 1 and not supports_raw and not host.is_plain_model(name):
         raise CallerError(ONE_ANSWER, param="n")
     return OpenAIRequest(
         turns,
@@ -189,8 +190,9 @@ def read_embedding(request: Request, host: Host) -> tuple[str | None, str, dict[
     """Return the responder's name, the model name as requested, and the request body without `model`."""
     body = decode_body(request.body, wire.EmbeddingRequest)
     check_fields(request.body, EMBEDDING_FIELDS)
-    fields = msgspec.to_builtins(body)
-    fields.pop("model", None)
+    if body.input == []:
+        raise CallerError("input: there are no texts. Send at least one.", param="input")
+    fields = {name: value for name, value in msgspec.to_builtins(body).items() if name != "model" and value is not None}
     return host.resolve_responder(body.model), body.model or "default", fields
 
 

@@ -105,6 +105,7 @@ class ChatMessage(Struct):
     tool_calls: list[ChatToolCall] | None = None
     tool_call_id: str | None = None
     function_call: ChatFunctionCall | None = None
+    refusal: str | None = None
     # The thoughts of an assistant message: a text, at some servers an object that only they read.
     reasoning_content: Any = None
     reasoning: Any = None
@@ -330,8 +331,8 @@ class CompletionRequest(SamplingFields, kw_only=True):
 class EmbeddingRequest(Struct, kw_only=True):
     input: str | list[str | int | list[int]]
     model: str | None = None
-    dimensions: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
-    encoding_format: Literal["float", "base64"] | UnsetType = UNSET
-    user: str | UnsetType = UNSET
-    embd_normalize: int | UnsetType = UNSET
+    dimensions: Annotated[int, Meta(ge=1)] | UnsetType | None = UNSET
+    encoding_format: Literal["float", "base64"] | UnsetType | None = UNSET
+    user: str | UnsetType | None = UNSET
+    embd_normalize: int | UnsetType | None = UNSET
     """llama-server's."""

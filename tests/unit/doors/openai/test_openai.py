@@ -268,6 +268,19 @@ async def test_embeddings_come_from_the_models_endpoint() -> None:
 
 
 @pytest.mark.demand("openai.post_v1_embeddings_goes")
+async def test_embeddings_with_empty_fields() -> None:
+    async with FakeUpstream() as upstream:
+        upstream.reply = faults.answer_body(json.dumps(VECTORS).encode())
+        runtime = Runtime(model=OpenAIModel("emb", base_url=upstream.base_url))
+        nulls = dict.fromkeys(("model", "dimensions", "encoding_format", "user", "embd_normalize"))
+        assert (await post_once(runtime, {"input": "a", **nulls}, "/v1/embeddings"))[0] == 200
+        [sent] = upstream.requests
+        assert sent.json == {"input": "a", "model": "emb"}
+        status, body = await post_once(runtime, {"input": []}, "/v1/embeddings")
+        assert (status, body["error"]["param"], len(upstream.requests)) == (400, "input", 1)
+
+
+@pytest.mark.demand("openai.post_v1_embeddings_goes")
 async def test_embeddings_that_fail() -> None:
     async with FakeUpstream() as upstream:
         upstream.reply = faults.fail_with_status(401)

@@ -94,6 +94,13 @@ async def test_tokens_and_several_prompts(prompt: Any, raws: list[RawPrompt]) ->
 
 
 @pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
+async def test_an_assistant_continues_a_prompt_several_times() -> None:
+    model = LocalLikeModel(reply_text("x"), reply_text("y"))
+    status, body = await post_completion(model, prompt="a", n=2)
+    assert (status, [choice["text"] for choice in body["choices"]]) == (200, ["x", "y"])
+
+
+@pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
 async def test_probabilities_in_the_older_form_whole_and_streamed() -> None:
     said: list[ModelChunk] = [
         TextChunk("ab", make_logprobs("ab", "x", "y")),
@@ -135,7 +142,7 @@ async def test_echo_is_the_models() -> None:
         ({"prompt": "a", "echo": True, "logprobs": 1}, "echo"),
         ({"prompt": "a", "logprobs": 6}, "logprobs"),
         ({"prompt": "a", "grammar": 5}, "grammar"),
-        ({"prompt": "a", "n": 2}, "n"),
+        ({"prompt": "a", "n": 9}, "n"),
     ],
 )
 async def test_what_it_does_not_take(body: dict[str, Any], param: str) -> None:

@@ -55,6 +55,12 @@ async def test_object_arguments_are_encoded(arguments: Any) -> None:
     assert json.loads(called.calls[0].arguments) == {"city": "Oslo"}
 
 
+@pytest.mark.parametrize("content", [None, "", []])
+async def test_a_refusal_sent_back_is_the_text_of_its_message(content: Any) -> None:
+    _, refused, _ = await get_history(*HI, {"role": "assistant", "content": content, "refusal": "No."}, *HI)
+    assert refused.text == "No."
+
+
 @pytest.mark.parametrize("arguments", [None, ""])
 async def test_a_call_without_arguments_has_an_empty_object(arguments: Any) -> None:
     answer = {"role": "tool", "tool_call_id": "c1", "content": "cold"}
@@ -181,7 +187,7 @@ async def test_sound_reaches_a_model_that_hears() -> None:
         ({"role": "assistant", "tool_calls": [{"type": "function"}]}, "messages[0].tool_calls[0]"),
         (
             {"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]},
-            "messages[0].content[0].input_audio",
+            "messages[0].content[0].input_audio.data",
         ),
     ],
 )
@@ -238,6 +244,36 @@ async def test_options_that_say_nothing(options: dict[str, Any]) -> None:
 )
 async def test_options_that_are_refused(options: dict[str, Any], place: str) -> None:
     assert (await get_refusal(**options)).partition(" | ")[0] == place
+
+
+@pytest.mark.parametrize(
+    ("options", "refusal"),
+    [
+        ({"messages": [{"role": "human", "content": "Hi"}]}, "messages[0].role | assistant, developer"),
+        ({"messages": [{"role": "user", "content": [{"type": "image"}]}]}, "messages[0].content[0].type | image_url"),
+        ({"tools": [WEATHER_TOOL], "tool_choice": "any"}, "tool_choice | auto, none, required"),
+        ({"tools": [{"type": "web_search"}]}, "tools[0].type | function"),
+        ({"response_format": {"type": "xml"}}, "response_format.type | json_schema"),
+        ({"truncation": "never"}, "truncation | auto, disabled"),
+    ],
+)
+async def test_a_refused_word_is_answered_with_those_that_are_taken(options: dict[str, Any], refusal: str) -> None:
+    place, choice = refusal.split(" | ")
+    got = await get_refusal(**options)
+    assert got.startswith(f"{place} | {place}: Invalid")
+    assert choice in got.partition(" Send one of: ")[2]
+
+
+@pytest.mark.parametrize(
+    ("options", "place"),
+    [
+        ({"messages": [{"content": "Hi"}]}, "messages[0].role"),
+        ({"tools": [{"type": "function", "name": "flat"}]}, "tools[0].function"),
+        ({"path": "/v1/completions"}, "prompt"),
+    ],
+)
+async def test_a_missing_field_is_named(options: dict[str, Any], place: str) -> None:
+    assert await get_refusal(**options) == f"{place} | {place}: this field is missing. Send it."
 
 
 # ---- the function API of 2023
