@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rightseat.errors import ContentRefused, RightseatError, UpstreamDenied
+from rightseat.errors import ContentRefused, RightseatError, UpstreamDenied, UpstreamRejected
 from rightseat.models._vendor.errors import VendorErrors
+from rightseat.types.settings import SETTING_RULES
 
 DEFAULT_CREDENTIAL = "OPENAI_API_KEY (api_key)"
 _TOO_LONG = {"context_length_exceeded", "exceed_context_size_error"}
+_REQUEST_FIELDS = SETTING_RULES.keys() | {"messages", "tools", "tool_choice", "max_completion_tokens"}
 _FILTERED = {"content_filter", "content_policy_violation", "invalid_prompt", "ResponsibleAIPolicyViolation"}
 
 
@@ -35,10 +37,20 @@ class OpenAIErrors(VendorErrors):
             return ContentRefused(
                 "The model's vendor does not answer this: its content filter refused the prompt. Say it differently."
             )
+        if status in (400, 422) and (field := _find_field(error)) is not None:
+            why = "change it or leave it out; outside production the debug log says why"
+            return UpstreamRejected(f"{self.server} does not take `{field}` of this request: {why}.", param=field)
         return None
 
 
 ERRORS = OpenAIErrors()
+
+
+def _find_field(error: Mapping[str, Any]) -> str | None:
+    """Return the field that the server refuses, if it is one of ours: other words of a server are not repeated."""
+    param = error.get("param")
+    field = param.partition(".")[0].partition("[")[0] if isinstance(param, str) else None
+    return field if field in _REQUEST_FIELDS else None
 
 
 def _is_context_too_long(error: Mapping[str, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 import time
 from email.utils import formatdate
+from typing import Any
 
 import pytest
 
@@ -135,6 +136,30 @@ async def test_an_error_body_that_never_ends_is_not_waited_for(monkeypatch: pyte
         _, failure = await collect_chunks(model)
         await upstream.wait_closed(1)
     assert type(failure) is errors.UpstreamRejected
+
+
+@pytest.mark.parametrize(
+    ("param", "named"),
+    [
+        ("max_tokens", "max_tokens"),
+        ("tools[0].function.parameters", "tools"),
+        ("messages.[1].content", "messages"),
+        ("canary", None),
+        (7, None),
+        (None, None),
+    ],
+)
+async def test_a_field_that_the_server_refuses_is_named(param: Any, named: str | None) -> None:
+    async def reply(connection: Connection, _request: ReceivedRequest) -> None:
+        await write_json(connection, 400, {"error": {"message": "canary", "param": param}})
+
+    async with connect_model() as (upstream, model):
+        upstream.reply = reply
+        _, failure = await collect_chunks(model)
+    assert isinstance(failure, errors.UpstreamRejected)
+    assert failure.param == named
+    assert (f"`{named}`" in failure.message) is (named is not None)
+    assert "canary" not in failure.message
 
 
 async def test_nobody_there() -> None:
