@@ -9,6 +9,7 @@ from datetime import date
 import msgspec
 
 from rightseat.tools.builtin.dates import CHINESE_WEEKDAYS, WEEKDAYS
+from rightseat.tools.builtin.expression import MAX_LENGTH
 from rightseat.tools.builtin.table_text import TableUnreadable, infer_columns, read_number, read_table
 from rightseat.types.language import Language
 
@@ -19,13 +20,14 @@ _CURRENCIES = ("$", "€", "£", "¥", "￥", "₹")
 
 
 def describe_result(question: str, arguments: Mapping[str, str], result_text: str, language: Language) -> str:
-    """Return a sentence for the result of `calculate` or `table_query`, called with these arguments."""
+    """Return a sentence for the result of `calculate` or `table_query`, called with these arguments; an empty one for
+    an expression that `calculate` would refuse as too long, which only a client makes up."""
     if (problem := find_error(result_text)) is not None:
         return f"无法计算：{problem}" if language == "zh" else f"That cannot be computed: {problem}"
     if "sql" in arguments:
         return describe_table(arguments, result_text, language)
     expression = arguments.get("expression", question)
-    return describe_calculation(expression, result_text, language)
+    return "" if len(expression) > MAX_LENGTH else describe_calculation(expression, result_text, language)
 
 
 def find_error(result_text: str) -> str | None:

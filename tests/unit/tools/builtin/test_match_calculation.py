@@ -170,3 +170,7 @@ def test_a_long_question_is_not_normalized(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr("rightseat.tools.builtin.match_calculation.unicodedata", SimpleNamespace(normalize=refuse))
     assert match_calculation("ﷺ" * 20_000) is None
+
+
+def test_an_expression_that_no_tool_takes_is_not_described() -> None:
+    assert describe_result("", {"expression": "a" * 500_000}, "1", "en") == ""
