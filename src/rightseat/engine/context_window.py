@@ -103,7 +103,8 @@ class HistoryFitter:
 
     def __init__(self, reserved: int = 0) -> None:
         self._reserved = reserved
-        self._learned_limits: OrderedDict[bytes, int] = OrderedDict()
+        # By the model, which lives as long as its assistant, and the beginning of the conversation.
+        self._learned_limits: OrderedDict[tuple[int, bytes], int] = OrderedDict()
 
     async def find_context(self, bound_model: BoundModel) -> int | None:
         """Return the context window in tokens: as configured or listed, else as the model's server reports it."""
@@ -121,7 +122,7 @@ class HistoryFitter:
         """Return the prompt's messages without the oldest turns that do not fit; raise ContextTooLong if the
         instructions, the tools and the newest turn alone do not fit."""
         budget = prompt_budget(context, prompt.settings)
-        learned = self._learned_limits.get(hash_beginning(prompt.messages))
+        learned = self._learned_limits.get((id(bound_model.model), hash_beginning(prompt.messages)))
         limits = [limit for limit in (budget, learned) if limit is not None]
         if not limits or _count_most_tokens(prompt) <= min(limits):
             return FittedHistory(list(prompt.messages))
@@ -161,8 +162,9 @@ class HistoryFitter:
         if error.tokens and error.window:
             answer = min(prompt.settings.max_tokens or RESERVED_ANSWER_TOKENS, error.window // 4)
             share = min((error.window - answer) / error.tokens, 1) * _NAMED_SHARE
-        self._learned_limits[beginning] = max(int(tokens * share), 1)
-        self._learned_limits.move_to_end(beginning)
+        key = (id(bound_model.model), beginning)
+        self._learned_limits[key] = max(int(tokens * share), 1)
+        self._learned_limits.move_to_end(key)
         if len(self._learned_limits) > _MAX_LEARNED:
             self._learned_limits.popitem(last=False)
 

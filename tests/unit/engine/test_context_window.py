@@ -16,6 +16,7 @@ from rightseat.engine.context_window import (
     cap_answer,
     find_answer_limit,
     fit_history,
+    hash_beginning,
 )
 from rightseat.engine.history import estimate_message_tokens, pair_calls_with_results, split_turns
 from rightseat.errors import ContextTooLong, UpstreamRefused
@@ -244,3 +245,12 @@ async def test_a_cut_that_grows_within_a_turn_is_told_once() -> None:
     events = await run_turn(Runtime(assistants=[assistant]), messages=(*make_turns(40), text_message("user", "now")))
     assert isinstance(events[-1], RunFinished)
     assert len([event for event in events if isinstance(event, Custom)]) == 1
+
+
+async def test_a_refusal_of_one_model_says_nothing_of_another() -> None:
+    small, large = BoundModel.from_model(FakeModel()), BoundModel.from_model(FakeModel())
+    prompt = Prompt(messages=tuple(make_turns(20)))
+    fitter = HistoryFitter()
+    await fitter.learn_refusal(small, prompt, ContextTooLong("too long"), hash_beginning(prompt.messages))
+    assert (await fitter.fit(small, prompt, None)).dropped
+    assert not (await fitter.fit(large, prompt, None)).dropped
