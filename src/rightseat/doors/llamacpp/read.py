@@ -18,6 +18,7 @@ from rightseat.types.settings import EngineSampling
 from rightseat.types.turn import Turn, TurnClient
 
 MAX_COMPLETIONS = 8
+MAX_MIXED_TEXTS = 64
 WHOLE_CONTEXT = 1 << 16
 NO_RAW_TEXT = (
     "This model does not go on with a raw text: only a local one does. Name one that is local, or send messages to "
@@ -117,7 +118,12 @@ def make_raw_prompt(prompt: str | list[int | str] | wire.MultimodalPrompt) -> Ra
         return RawPrompt(prompt.prompt_string, media=tuple(prompt.multimodal_data))
     if prompt == []:
         raise CallerError("prompt: it is empty. Send a text or tokens.", param="prompt")
-    return RawPrompt(prompt if isinstance(prompt, str) else tuple(prompt))
+    if isinstance(prompt, str):
+        return RawPrompt(prompt)
+    # Each text is a request to the engine's tokenizer.
+    if sum(isinstance(item, str) for item in prompt) > MAX_MIXED_TEXTS:
+        raise CallerError(f"prompt: put at most {MAX_MIXED_TEXTS} texts between tokens.", param="prompt")
+    return RawPrompt(tuple(prompt))
 
 
 def check_options(body: wire.CompletionOptions) -> None:

@@ -64,7 +64,8 @@ class InfillRequest(CompletionOptions, kw_only=True):
 
     input_prefix: str
     input_suffix: str
-    input_extra: Annotated[list[ContextFile], Meta(max_length=1000)] | None = None
+    # Each file is a request to the engine's tokenizer.
+    input_extra: Annotated[list[ContextFile], Meta(max_length=64)] | None = None
     prompt: str | None = None
 
 

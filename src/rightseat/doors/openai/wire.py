@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 ClientKey = Annotated[str, Meta(max_length=256)]
 # -1 is llama-server's word for no limit.
 TokenLimit = Annotated[int, Meta(ge=-1)]
+StopText = Annotated[str, Meta(max_length=1000)]
 # False bans a token.
 LogitBias = int | float | bool
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
@@ -277,7 +278,7 @@ class ChatRequest(SamplingFields, kw_only=True):
     top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
     max_tokens: TokenLimit | None = None
     max_completion_tokens: TokenLimit | None = None
-    stop: str | list[str] | None = None
+    stop: StopText | Annotated[list[StopText], Meta(max_length=64)] | None = None
     seed: int | None = None
     n: Annotated[int, Meta(ge=1, le=8)] | None = None
     logprobs: bool | UnsetType | None = UNSET
@@ -320,7 +321,7 @@ class CompletionRequest(SamplingFields, kw_only=True):
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
     max_tokens: TokenLimit | None = None
-    stop: str | list[str] | None = None
+    stop: StopText | Annotated[list[StopText], Meta(max_length=64)] | None = None
     seed: int | None = None
     n: Annotated[int, Meta(ge=1, le=8)] | None = None
     echo: bool | None = None

@@ -187,6 +187,8 @@ async def test_named_fields_only_and_nested_ones_at_the_top() -> None:
         {"prompt": ["a"] * 9},
         {"prompt": ["a"] * 5, "n_cmpl": 2},
         {"prompt": [-1]},
+        {"prompt": [1, *["a"] * 65]},
+        {"prompt": [["a"] * 65]},
         {"prompt": "a", "lora": [{"id": 0, "scale": 1}]},
         {"prompt": "a", "grammar_lazy": True},
         {"prompt": "a", "grammar": "x", "json_schema": {}},

@@ -314,3 +314,11 @@ async def test_a_parameter_out_of_its_range_does_not_reach_the_engine(path: str,
     assert status == 400
     assert body["error"]["message"].startswith(name)
     assert server.requests == []
+
+
+@pytest.mark.parametrize("stop", ["x" * 1001, ["x"] * 65, ["x" * 1001]])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", COMPLETIONS])
+async def test_stop_words_are_few_and_short(path: str, stop: Any) -> None:
+    begun = {"prompt": "hi"} if path == COMPLETIONS else {"messages": HI}
+    status, body = await post_once(Runtime(model=FakeModel()), {**begun, "stop": stop}, path)
+    assert (status, body["error"]["type"]) == (400, "invalid_request_error")
