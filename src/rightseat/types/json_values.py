@@ -182,7 +182,7 @@ def _make_plain(value: Any) -> Any:
     """Return the value with text as keys, and without lone surrogates and decimals that are not numbers."""
     match value:
         case str():
-            return value.encode(errors="surrogatepass").decode(errors="replace")
+            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         case bool() | int() | float() | None:
             return value
         case Decimal():
