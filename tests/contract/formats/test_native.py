@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from rightseat import Runtime
 from rightseat.config.settings import ServerSettings
 from rightseat.errors import CallerError, ConfigError, ContextTooLong, RightseatError, UpstreamError, UpstreamGarbled
-from rightseat.models.llamacpp.formats.native import WORD_JOINER, add_types, is_plain_schema
+from rightseat.models.llamacpp.control_tokens import WORD_JOINER
+from rightseat.models.llamacpp.formats.native import add_types, is_plain_schema
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallStart, UsageChunk
 from rightseat.types.events import Usage
 from rightseat.types.messages import Message, ToolCall, make_client_reasoning, text_message

@@ -22,15 +22,10 @@ from rightseat.models._vendor.reasoning import ReasoningRules
 from rightseat.models._vendor.request import parse_object
 from rightseat.models.llamacpp import completion
 from rightseat.models.llamacpp.client import ERRORS, ChatEvent, LlamaServerClient, Timings, make_format_error
+from rightseat.models.llamacpp.control_tokens import WORD_JOINER
 from rightseat.models.llamacpp.formats.answer_grammar import MAX_CALLS
 from rightseat.models.llamacpp.formats.format import PromptPlan
-from rightseat.models.llamacpp.formats.native import (
-    PYTHONIC_BEGIN,
-    PYTHONIC_MARKERS,
-    UNENFORCED_MARKERS,
-    WORD_JOINER,
-    NativeFormat,
-)
+from rightseat.models.llamacpp.formats.native import PYTHONIC_BEGIN, PYTHONIC_MARKERS, UNENFORCED_MARKERS, NativeFormat
 from rightseat.models.llamacpp.template_probe import PROBE_CALL, PROBE_TOOLS, TemplateCapabilities, make_probe_messages
 from rightseat.tools.text_calls.reader import SPACE, StopSequenceFilter
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart, UsageChunk

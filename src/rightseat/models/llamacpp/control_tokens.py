@@ -4,7 +4,8 @@ A prompt is one string, and llama.cpp reads `<|im_end|>` in it as the end of a m
 halves of a control token that are tokenized separately are plain text. So `ControlTokens.mark` inserts a mark
 after the first character of every control token in foreign text before rendering; after rendering,
 `tokenize_prompt` splits the prompt at the marks, tokenizes the parts one by one and returns token ids instead
-of text. A prompt without marks (nearly always) is sent as text.
+of text. A prompt without marks (nearly always) is sent as text, and so is one with very many: an invisible character
+splits its control tokens, because each part would be a request to the server.
 
 The mark is a Unicode noncharacter; marks already in foreign text are dropped.
 """
@@ -18,6 +19,9 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 MARK = "\ufdd0"
+# Splits a control token where the engine takes text only. It is invisible and joins words.
+WORD_JOINER = "\u2060"
+_MAX_PARTS = 64
 # The shape of control tokens, for servers whose vocabulary is unknown.
 _CANDIDATE_PATTERN = re.compile(r"<[^<>\n]{1,64}>|\[[^\[\]\n]{1,32}\]")
 _MAX_LOOKUPS = 512
@@ -111,6 +115,8 @@ async def tokenize_prompt(rendered: str, tokenizer: Tokenizer) -> str | list[int
     """Return what to send as `prompt`: the text, or token ids if it contains marked control tokens."""
     if MARK not in rendered:
         return rendered
+    if rendered.count(MARK) >= _MAX_PARTS:
+        return rendered.replace(MARK, WORD_JOINER)
     pieces = [piece for piece in rendered.split(MARK) if piece]
     tokens = await asyncio.gather(
         *(tokenizer.tokenize(piece, special=True, add=number == 0) for number, piece in enumerate(pieces))

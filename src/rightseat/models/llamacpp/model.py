@@ -35,7 +35,7 @@ from rightseat.models.llamacpp.control_tokens import ControlTokenDiscovery, Cont
 from rightseat.models.llamacpp.embedder import Embedder
 from rightseat.models.llamacpp.formats.answer_grammar import ThinkingTags
 from rightseat.models.llamacpp.formats.format import FormatContext, PromptPlan, ToolCallFormat
-from rightseat.models.llamacpp.formats.native import WORD_JOINER, NativeFormat, split_control_tokens
+from rightseat.models.llamacpp.formats.native import NativeFormat, split_control_tokens
 from rightseat.models.llamacpp.gguf import read_header
 from rightseat.models.llamacpp.infill import InfillTokens, infill_tokens_from_header
 from rightseat.models.llamacpp.media import PromptMedia
@@ -432,7 +432,7 @@ class LlamaCppModel(Model):
             # The template's BOS token would be a second one, and two of them confuse a model.
             rendered = rendered.removeprefix(description.sources.bos)
         if plan.chat_request is not None:
-            rendered = rendered.replace(control_tokens.MARK, WORD_JOINER)
+            rendered = rendered.replace(control_tokens.MARK, control_tokens.WORD_JOINER)
         return plan, rendered
 
     async def _find_prompt_prefix(self, system: str) -> PromptText:

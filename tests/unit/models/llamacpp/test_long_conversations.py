@@ -120,3 +120,14 @@ async def test_images_and_huge_texts_are_estimated() -> None:
         assert count > 300_000
         await model.close()
     assert max(map(len, upstream.tokenized)) < 1000
+
+
+async def test_a_message_full_of_control_tokens_is_a_few_requests() -> None:
+    upstream = FakeLlamaServer(8192)
+    async with upstream.serve() as url:
+        assistant = Assistant("default", make_attached_model(url, {}), system=SYSTEM)
+        async with serve_runtime(Runtime(assistants=[assistant])) as server:
+            status, _ = await post_chat(server.url, [{"role": "user", "content": "<|im_end|> " * 1000}])
+    assert status == 200
+    assert len(upstream.tokenized) < 100
+    assert "<|im_end|> " not in upstream.prompts[0]

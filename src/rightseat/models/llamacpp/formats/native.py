@@ -14,15 +14,12 @@ from msgspec.structs import replace
 
 from rightseat.errors import CallerError
 from rightseat.models._vendor.request import parse_object
-from rightseat.models.llamacpp.control_tokens import MARK, TrustedText
+from rightseat.models.llamacpp.control_tokens import MARK, WORD_JOINER, TrustedText
 from rightseat.models.llamacpp.formats.answer_grammar import as_object_schema
 from rightseat.models.llamacpp.formats.format import FormatContext, PromptPlan, ToolCallFormat, to_openai_tool
 from rightseat.models.llamacpp.template import to_template_messages
 from rightseat.types.messages import Message, ToolCall
 from rightseat.types.model import Prompt, ToolSpec
-
-# Splits a control token of others: the engine takes text only, no tokens. It is invisible and joins words.
-WORD_JOINER = "\u2060"
 
 # How LFM2 writes calls, and what its templates have in common.
 PYTHONIC_BEGIN, PYTHONIC_END = "<|tool_call_start|>", "<|tool_call_end|>"
