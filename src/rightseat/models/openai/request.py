@@ -249,7 +249,9 @@ def _build_reasoning(settings: SamplingSettings, summary: str | None) -> dict[st
 def _format_items(message: Message, dialect: Dialect) -> Iterator[dict[str, Any]]:
     match message.role:
         case "tool":
-            yield {"type": "function_call_output", "call_id": message.call_id or "", "output": message.text}
+            has_text_only = all(isinstance(part, TextMessagePart) for part in message.parts)
+            output = message.text if has_text_only else [_format_responses_part(part) for part in message.parts]
+            yield {"type": "function_call_output", "call_id": message.call_id or "", "output": output}
         case "assistant":
             yield from _format_assistant_items(message)
         case role:

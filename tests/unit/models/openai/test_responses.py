@@ -87,6 +87,15 @@ def test_a_conversation_as_items() -> None:
     assert "include" not in found
 
 
+def test_a_picture_in_a_result_goes_with_its_text() -> None:
+    result = Message("tool", (TextMessagePart("See."), ImageMessagePart("data:x")), call_id="c1")
+    [_, output] = build_body(Message("assistant", calls=(ToolCall("c1", "draw", "{}"),)), result)["input"]
+    assert output["output"] == [
+        {"type": "input_text", "text": "See."},
+        {"type": "input_image", "image_url": "data:x", "detail": "auto"},
+    ]
+
+
 def test_every_thought_goes_back_to_its_place() -> None:
     fragments, error = parse_events(
         *wire.make_reasoning_events(0, "a", cipher="one"),
