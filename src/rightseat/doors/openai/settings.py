@@ -63,7 +63,8 @@ def _make_settings(
         temperature=body.temperature,
         top_p=body.top_p,
         max_tokens=parse_token_limit(body, max_completion_tokens),
-        stop=(body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ()),
+        # An empty stop word stops nothing, and vendors refuse it.
+        stop=tuple(filter(None, [body.stop] if isinstance(body.stop, str) else body.stop or ())),
         seed=body.seed,
         parallel_calls=parallel_calls,
         extra=extra,

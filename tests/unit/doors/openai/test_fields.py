@@ -205,6 +205,13 @@ async def test_a_fallback_that_does_not_take_the_settings_is_passed_over() -> No
     assert unable.prompts[0].settings.extra == {}
 
 
+@pytest.mark.parametrize(("stop", "words"), [("", ()), ([""], ()), (["a", ""], ("a",)), (None, ())])
+async def test_an_empty_stop_word_is_left_out(stop: Any, words: tuple[str, ...]) -> None:
+    model = make_model(settings=frozenset({"stop"} if words else ()))
+    assert (await post_chat(Runtime(model=model), stop=stop))[0] == 200
+    assert model.prompts[0].settings.stop == words
+
+
 async def test_forms_of_llama_servers_fields() -> None:
     model, server = make_local_model()
     bias = [[50, -1], [51, False]]
