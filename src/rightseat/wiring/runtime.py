@@ -289,7 +289,7 @@ class Runtime:
         if target == name and why is None and self._means_default(name):
             return None
         alias = f"The alias {name[:64]!r} means {target[:64]!r}. " if target != name else ""
-        why = why or describe_unknown_name(target, self.list_names(), list(self.responders))
+        why = why or describe_unknown_name(target, self._list_names_and_aliases(), list(self.responders))
         raise NotFound(f"{alias}{why}", param="model")
 
     def _explain_qualified_name(self, name: str) -> str | None:
@@ -309,7 +309,7 @@ class Runtime:
         others = [other for other in self.list_names() if other != DEFAULT_ASSISTANT]
         is_single = len(models) <= 1 and self.agents.keys() <= self.assistants.keys() and not self.agent_sources
         if is_vendor_name(name):
-            return is_single or find_near_name(name, (*self.list_names(), *self.aliases)) is None
+            return is_single or find_near_name(name, self._list_names_and_aliases()) is None
         if not is_single or len(others) > 1 or is_qualified_name(name):
             return False
         return find_near_name(name, self.list_names()) is None
@@ -319,6 +319,9 @@ class Runtime:
         flows = (name for name in self.flows if name != DIRECT_CALLS)
         selectable = (f"{name}/{model}" for name in self.responders for model in self.list_models(name))
         return list(dict.fromkeys((*self.responders, *flows, *selectable)))
+
+    def _list_names_and_aliases(self) -> list[str]:
+        return [*self.list_names(), *(alias for alias in self.aliases if "*" not in alias)]
 
     def resolve_model(self, name: str | None) -> str | None:
         assistant, _, model = (find_alias(name or "", self.aliases) or name or "").partition("/")

@@ -203,6 +203,18 @@ async def test_with_several_models_a_vendors_name_close_to_a_listed_one_is_a_typ
         assert (status, body["choices"][0]["message"]["content"]) == (200, "5")
 
 
+@pytest.mark.demand("openai.near_miss_404")
+@pytest.mark.io
+async def test_a_name_close_to_an_alias_is_answered_with_it() -> None:
+    assistants = [Assistant("default", FakeModel(reply_text("d"))), Assistant("big", FakeModel(reply_text("b")))]
+    runtime = Runtime(assistants=assistants)
+    runtime.aliases = {"gpt-5": "big", "llama3*": "big"}
+    async with serve_runtime(runtime) as server:
+        assert (await ask(server.url, "/v1/chat/completions", {"model": "llama2", "messages": HI}))[0] == 200
+        status, body = await ask(server.url, "/v1/chat/completions", {"model": "gpt-4", "messages": HI})
+        assert (status, "Did you mean 'gpt-5'?" in body["error"]["message"]) == (404, True)
+
+
 @pytest.mark.demand("openai.server_model_answers_model")
 @pytest.mark.io
 async def test_a_server_with_nothing_to_choose_takes_any_plain_name() -> None:
