@@ -94,7 +94,7 @@ def check_ranges(parameters: dict[str, Any]) -> None:
     try:
         convert(parameters, EngineSampling)
     except ValidationError as error:
-        raise to_caller_error(error) from None
+        raise to_caller_error(error, EngineSampling) from None
 
 
 def get_top_logprobs(settings: SamplingSettings) -> int | None:
