@@ -141,6 +141,22 @@ class HistoryFitter:
             log.warning("the model cannot count tokens (%s): they are estimated", error.code)
             return await self._fit_counted(prompt, limit, block, ESTIMATING_COUNTER)
 
+    async def check_fits(self, bound_model: BoundModel, prompt: Prompt, context: int | None) -> None:
+        """Raise ContextTooLong for a prompt that does not fit, of which nothing may be dropped. A server that cuts
+        prompts silently would not refuse it."""
+        if context is None or _count_most_tokens(prompt) <= context:
+            return
+        counter = find_protocol(bound_model.model, CountsTokens) or ESTIMATING_COUNTER
+        try:
+            tokens = await counter.count_prompt_tokens(prompt)
+        except CallerError:
+            raise
+        except RightseatError as error:
+            log.warning("the model cannot count tokens (%s): its server decides", error.code)
+            return
+        if tokens > context:
+            raise await _make_refusal(prompt, context, counter)
+
     async def _fit_counted(self, prompt: Prompt, limit: int, block: int, counter: CountsTokens) -> FittedHistory:
         fitted = await fit_history(prompt, limit, block, counter)
         reserved = min(self._reserved, limit // 4)

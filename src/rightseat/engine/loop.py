@@ -460,6 +460,8 @@ class Engine:
                 prompt = replace(prompt, messages=tuple(fitted.messages))
                 if self.summaries is not None:
                     prompt = await self.add_summary(state, prompt, fitted.dropped)
+        else:
+            await self.fitter.check_fits(model, prompt, state.context)
         limits = [limit for limit in (model.model.capabilities.max_output, state.answer_limit) if limit is not None]
         settings = cap_answer(prompt.settings, prompt, state.context, min(limits, default=None))
         return replace(prompt, settings=settings)

@@ -66,10 +66,8 @@ def describe_unknown_name(name: str, known: Sequence[str], listed: Sequence[str]
     """Return the sentences that a client gets for a name that nothing has. Of the `known` names those that are not
     `listed` are told only to a client that almost knows them."""
     sentence = f"There is no model {name[:MAX_NAME_SHOWN]!r}."
-    if near := find_near_name(name, known):
-        return f"{sentence} Did you mean {near!r}?"
     more = " …" if len(listed) > MAX_NAMES_SHOWN else ""
-    return (
-        f"{sentence} Those that exist: {', '.join(listed[:MAX_NAMES_SHOWN])}{more}. For a name that should mean one of "
-        "them, write it into [server.aliases]."
-    )
+    existing = f"Those that exist: {', '.join(listed[:MAX_NAMES_SHOWN])}{more}."
+    if near := find_near_name(name, known):
+        return f"{sentence} Did you mean {near!r}? {existing}"
+    return f"{sentence} {existing} For a name that should mean one of them, write it into [server.aliases]."
