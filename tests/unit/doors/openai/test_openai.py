@@ -204,9 +204,10 @@ async def test_several_models_have_names() -> None:
     for name, text in {None: "1", "default": "1", "one": "1", "two": "2", "openai:gpt-2": "2", "gpt-2": "2"}.items():
         _, body = await post_chat(runtime(), model=name)
         assert body["choices"][0]["message"]["content"] == text
-    status, body = await post_chat(runtime(), model="gpt-9")
-    assert (status, body["error"]["param"]) == (404, "model")
-    assert "one, two" in body["error"]["message"]
+    for name, advice in {"gpt-9": "Did you mean 'gpt-2'?", "nobody": "one, two"}.items():
+        status, body = await post_chat(runtime(), model=name)
+        assert (status, body["error"]["param"]) == (404, "model")
+        assert advice in body["error"]["message"]
 
 
 @pytest.mark.demand("openai.get_v1_models_models")
