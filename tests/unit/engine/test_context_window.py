@@ -208,6 +208,17 @@ async def test_a_refusal_that_stays(model: RefusingModel, turn: dict[str, Any], 
     assert ("The largest part is message" in events[-1].message) is not model.begins
 
 
+@pytest.mark.demand("window.refuses_where_asked")
+@pytest.mark.parametrize("turns", [1, 60])
+async def test_a_window_that_is_only_configured_is_kept_where_nothing_may_be_dropped(turns: int) -> None:
+    model = FakeModel(reply_text("ok"))
+    runtime = Runtime(assistants=[Assistant("default", model, context=500)])
+    messages = (*make_turns(turns), text_message("user", "now"))
+    events = await run_turn(runtime, messages=messages, truncation="disabled")
+    failed = isinstance(events[-1], RunFailed) and events[-1].code == "context_too_long"
+    assert (failed, len(model.prompts)) == ((True, 0) if turns > 1 else (False, 1))
+
+
 class UncountableModel(FakeModel):
     capabilities = Capabilities(context=200)
 
