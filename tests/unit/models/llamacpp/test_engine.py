@@ -215,6 +215,8 @@ async def test_a_request_that_found_nobody_goes_to_the_next_process(launch: Buil
         os.kill(runner, signal.SIGSTOP)
         os.kill(server, signal.SIGKILL)
         await wait_until(lambda: not is_alive(server))
+        # Its other threads hold the socket until they have ended too.
+        await wait_until(lambda: not (tasks := Path(f"/proc/{server}/task")).exists() or len([*tasks.iterdir()]) < 2)
         asking = asyncio.create_task(complete(engine))
         await asyncio.sleep(0)
         os.kill(runner, signal.SIGCONT)
