@@ -1,4 +1,4 @@
-# make serve | quick | test | test-all | check | docs | bench | eval | train | fmt | reference | lock | clean
+# make serve | quick | test | test-all | check | docs | mutations | bench | eval | train | fmt | reference | lock | sbom | release | clean
 # Everything is set up in .venv/ on the first call; later calls only look at the stamps.
 
 PYTHON ?= python3
@@ -12,7 +12,7 @@ PEERS  ?=
 # One part of the tree for `make quick`, such as doors/openai.
 F      ?=
 # What `make test-all` runs after `make test`.
-REST   := check docs test-peers test-model bench-short coverage
+REST   := check docs mutations test-peers test-model fuzz bench-short soak coverage
 # How often what is repeated in tests is repeated; `make eval` does the full number.
 ROUNDS ?= 10
 export ROUNDS
@@ -22,22 +22,25 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help serve quick test test-all test-rest test-peers test-model test-live coverage check docs bench eval train fmt reference assets screens lock clean python
+.PHONY: help serve quick test test-all test-rest test-peers test-model test-live fuzz coverage check docs mutations soak bench eval train fmt reference assets screens lock sbom release clean python
 
 help:
 	@echo "make serve   set up and start the server (ARGS='--port 8000')"
 	@echo "make quick   lint, import rules, and the tests without sockets, processes or a model (F=doors/openai)"
 	@echo "make test    set up and run the tests; needs Python and the package index, nothing else"
-	@echo "make test-all    make test, check, docs, test-peers, test-model, the short bench, coverage"
+	@echo "make test-all    make test, check, docs, mutations, test-peers, test-model, fuzz, the short bench, two minutes of soak, coverage"
 	@echo "make test-peers  the tests with real clients, browser and database; installs what it can"
 	@echo "make test-model  the long tests of the embedded model"
+	@echo "make fuzz    coverage-guided fuzzing of the parsers, 20 seconds each"
 	@echo "make test-live   the model contract against each vendor whose key is set"
 	@echo "make check   lint, types, imports, caps, demands"
 	@echo "make docs    build the documentation site into build/site; warnings are errors"
+	@echo "make mutations   remove each guard of checks/guards.toml in a copy of the tree; its tests must fail"
 	@echo "make bench   cost per token and per request (PEERS=litellm ARGS=--write)"
 	@echo "make eval    quality of answers"
 	@echo "make train   train the embedded model's adapter (TORCH=python with torch, numpy, gguf, tokenizers)"
 	@echo "make fmt     format the code                   make lock   refresh the locks    make clean"
+	@echo "make release  wheel, sdist, bill of materials and checksums in dist/   make sbom   the bill of materials alone"
 	@echo "make reference   write docs/reference from the code   make assets   fetch what our pages show"
 
 serve: $(VENV)/.run
@@ -49,7 +52,7 @@ quick: $(VENV)/.dev
 	@$(BIN)/python -m checks.quick $(F)
 
 # targets.py installs by itself and prints how long that takes. PYTEST_ARGS in the environment reach pytest.
-test test-peers test-model coverage docs: python
+test test-peers test-model fuzz coverage docs mutations soak: python
 	@"$(PYTHON)" checks/targets.py $@
 
 test-all: python
@@ -70,6 +73,7 @@ bench: $(VENV)/.dev
 eval: $(VENV)/.dev
 	@ROUNDS=full $(BIN)/python -m pytest -q -n auto -m "not peers and not long"
 	@ROUNDS=full $(BIN)/python -m tests.fuzz
+	@$(BIN)/python -m tests.fuzz.parsers --seconds 1200
 	@$(BIN)/python -m evals.weather
 	@$(BIN)/python -m evals.demo
 	@$(BIN)/python -m evals.plain_chat
@@ -78,6 +82,8 @@ eval: $(VENV)/.dev
 	@$(BIN)/python -m evals.plugins
 	@$(BIN)/python -m evals.guardrails
 	@$(BIN)/python -m evals.crashes
+	@$(BIN)/python -m evals.crashes --points 1000 --workers 3
+	@$(BIN)/python -m evals.soak
 
 # Minutes on a GPU: docs/embedded-model.md. PyTorch is no dependency of the project: TORCH names a Python that has it.
 # It goes on from the adapter START and keeps two thirds of it; with an empty START it fits from nothing.
@@ -111,6 +117,13 @@ reference: $(VENV)/.dev
 
 lock: python
 	@"$(PYTHON)" checks/lock.py
+
+sbom: $(VENV)/.dev
+	@$(BIN)/python -m checks.sbom
+
+# The commit, and nothing else: the same commit gives the same bytes.
+release: $(VENV)/.dev assets
+	@$(BIN)/python -m checks.release
 
 clean:
 	rm -rf $(VENV) $(DOCS) .peers dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

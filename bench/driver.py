@@ -6,12 +6,12 @@ import sys
 import uvloop
 
 from bench.order import WrongAnswer
-from bench.scenarios import all_scenarios
+from bench.scenarios import find_scenario
 
 
 def main() -> None:
     name, job = sys.argv[1:]
-    scenario = all_scenarios()[name]
+    scenario = find_scenario(name)
     assert scenario.drive is not None
     try:
         print(json.dumps(uvloop.run(scenario.drive(json.loads(job)))))

@@ -21,7 +21,8 @@ class StreamOrder:
     """Tokens per second; 0: as fast as they are taken."""
     start: str = "now"
     """`now`: tokens at once; `timed`: and their moments are kept; `cut`: the connection ends half-way;
-    `never`: nothing, not even a head; `part`: a head, part of a body, silence."""
+    `never`: nothing, not even a head; `part`: a head, part of a body, silence;
+    `call`: the beginning of a tool's call, silence; `end`: all tokens at once, but no end of the body."""
 
     @property
     def prompt(self) -> str:

@@ -8,6 +8,7 @@ tokens, where they were ordered `timed`), GET /forget.
 import asyncio
 import json
 import time
+from collections.abc import Mapping
 from functools import cache
 from typing import cast
 
@@ -31,7 +32,7 @@ def _chunked(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-def _frame(delta: dict[str, str], finish: str | None = None) -> bytes:
+def _frame(delta: Mapping[str, object], finish: str | None = None) -> bytes:
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
     value = {
         "id": "chatcmpl-bench",
@@ -50,6 +51,13 @@ def make_pieces(tokens: int) -> list[bytes]:
     made[0] = HEAD + _frame({"role": "assistant", "content": ""}) + made[0]
     made[-1] += _frame({}, "stop") + _chunked(b"data: [DONE]\n\n") + END
     return made
+
+
+@cache
+def make_call_piece() -> bytes:
+    """Return a call of a tool whose arguments have begun."""
+    function = {"name": "calculate", "arguments": '{"expression": "1'}
+    return _frame({"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]})
 
 
 @cache
@@ -108,6 +116,11 @@ class UpstreamProtocol(asyncio.Protocol):
         if order.start == "part":
             answer = make_pieces(order.tokens)[0] if streamed else format_whole_answer(order)[:-10]
             self._transport.write(answer)
+        elif order.start == "call":
+            self._transport.write(HEAD + make_call_piece())
+        elif order.start == "end":
+            # All of it, but not the end of the body.
+            self._transport.write(b"".join(make_pieces(order.tokens)).removesuffix(_chunked(b"data: [DONE]\n\n") + END))
         elif order.start == "cut":
             self._finish(b"".join(make_pieces(order.tokens)[: order.tokens // 2]))
             self._transport.close()

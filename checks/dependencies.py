@@ -14,6 +14,7 @@ from checks.files import ROOT
 
 # Declared, and used although nothing under src/ imports it.
 UNIMPORTED = {
+    "pypdfium2": "documents/pdf.py loads it by name, in a child process",
     "uvloop": "uvicorn takes it for its event loop where it is installed",
     "xllamacpp": "models/llamacpp/child.py loads it by name, in a child process",
 }

@@ -15,6 +15,7 @@ from rightseat.http.reply import Reply
 from rightseat.runtime.runs import to_run_failed
 from rightseat.server import operations
 from rightseat.types.events import RunFailed
+from rightseat.types.json_values import encode_json
 from rightseat.types.streams import closing
 
 EXAMPLE_MESSAGE = "What happened, and what to do next."
@@ -138,7 +139,7 @@ def format_chunk_error(failed: RunFailed) -> str:
 
 
 def format_event_error(failed: RunFailed) -> str:
-    return format_code(agui.encode_json(agui.AguiEncoder("", "").convert(failed)[0]).decode())
+    return format_code(encode_json(agui.AguiEncoder("", "").convert(failed)[0]).decode())
 
 
 def format_graphql_error(error: RightseatError) -> str:

@@ -42,6 +42,7 @@ def main() -> int:
         compile_lock(uv, "requirements/dev.txt", "pyproject.toml", "--group=dev", "--constraints=requirements/run.txt")
         compile_lock(uv, "requirements/docs.txt", "requirements/docs.in")
         compile_lock(uv, "requirements/uv.txt", "requirements/uv.in")
+        compile_lock(uv, "requirements/audit.txt", "requirements/audit.in")
         for wanted in sorted(PEERS.glob("*/requirements.in")):
             folder = wanted.parent.relative_to(ROOT)
             compile_lock(uv, f"{folder}/requirements.txt", f"{folder}/requirements.in")
@@ -57,7 +58,19 @@ def main() -> int:
 def install_uv(scratch: Path) -> Path:
     venv.create(scratch / "venv", with_pip=True)
     binaries = scratch / "venv" / ("Scripts" if sys.platform == "win32" else "bin")
-    subprocess.run([binaries / "python", "-m", "pip", "install", "--quiet", "--retries=5", "uv"], check=True)
+    lock = str(ROOT / "requirements" / "uv.txt")
+    command = [
+        str(binaries / "python"),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--retries=5",
+        "--require-hashes",
+        "-r",
+        lock,
+    ]
+    subprocess.run(command, check=True)
     return binaries / "uv"
 
 

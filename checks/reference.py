@@ -1,5 +1,5 @@
-"""docs/reference and docs/errors are written from the code: every key, command and error, and the tables of fields
-in docs/openai.md. `--write` writes them anew.
+"""docs/reference and docs/errors are written from the code: every key, command and error, the tables of fields in
+docs/openai.md and the table of guards in docs/security.md. `--write` writes them anew.
 
 Without it, this says which page is not what the code says.
 """
@@ -16,7 +16,7 @@ import msgspec
 import typer
 from msgspec import NODEFAULT, Meta, Struct
 
-from checks import error_pages, plugin_fields, request_fields
+from checks import error_pages, plugin_fields, request_fields, security_page
 from checks.error_pages import UndocumentedError
 from checks.files import ROOT
 from rightseat import cli
@@ -43,9 +43,9 @@ OPTION_TABLES: tuple[Table, ...] = (
 def list_tables(kind: type[Struct] = settings.Config, prefix: str = "") -> Iterator[Table]:
     """Every table that a file may have, in the order of the settings."""
     for name, hint in get_type_hints(kind).items():
-        struct = next(
-            (one for one in (hint, *get_args(hint)) if isinstance(one, type) and issubclass(one, Struct)), None
-        )
+        # A table may also be one of several types that a key takes.
+        types = (hint, *get_args(hint), *(inner for one in get_args(hint) for inner in get_args(one)))
+        struct = next((one for one in types if isinstance(one, type) and issubclass(one, Struct)), None)
         if struct is None:
             continue
         title = f"{prefix}{name}.NAME" if get_origin(hint) is dict else f"{prefix}{name}"
@@ -150,6 +150,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "plugins.md": lambda: f"{HEADER}\n{plugin_fields.build_page('en')}",
     "plugins.zh.md": lambda: f"{HEADER}\n{plugin_fields.build_page('zh')}",
     "../openai.md": request_fields.build_page,
+    "../security.md": security_page.build_page,
     "../errors.md": lambda: f"{HEADER}\n{error_pages.build_overview()}",
 }
 

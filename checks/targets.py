@@ -3,6 +3,8 @@
 Each step prints its time, pytest its slowest ten tests; no time is ever a reason to be red. Red is a failed
 step, and with CI set also a real client that was not driven though tests/peers/expected.toml lists it. Exit
 code 3 means "could not install" or "could not fetch", which is never a failed test.
+
+test-model runs beside test-peers where both are asked for: the one waits for clients, the other for a model.
 """
 
 import json
@@ -14,6 +16,8 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,9 +37,24 @@ COVERED_PARTS = ("types", "tools", "http", "engine", "runtime", "middleware", "d
 COVERED_FOLDERS = (*(f"tests/unit/{part}" for part in COVERED_PARTS), "tests/contract")
 
 
-def run_group(command: Sequence[str], timeout: float = HANG_TIMEOUT) -> int:
-    """Run a command in a process group of its own, which ends with it; return its exit code."""
-    process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
+running_groups: set[int] = set()
+
+
+def run_group(
+    command: Sequence[str],
+    timeout: float = HANG_TIMEOUT,
+    *,
+    cwd: Path = ROOT,
+    env: dict[str, str] | None = None,
+    output: Path | None = None,
+) -> int:
+    """Run a command in a process group of its own, which ends with it; return its exit code. `output` is the file that
+    gets what it prints."""
+    with output.open("ab") if output is not None else nullcontext() as file:
+        process = subprocess.Popen(
+            command, cwd=cwd, env=env, stdout=file, stderr=file and subprocess.STDOUT, start_new_session=True
+        )
+    running_groups.add(process.pid)
     try:
         return process.wait(timeout)
     except subprocess.TimeoutExpired:
@@ -44,6 +63,7 @@ def run_group(command: Sequence[str], timeout: float = HANG_TIMEOUT) -> int:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+        running_groups.discard(process.pid)
 
 
 @dataclass
@@ -52,16 +72,26 @@ class Target:
 
     name: str
     started: float = field(default_factory=time.monotonic)
+    ended: float = 0.0
     faults: list[str] = field(default_factory=list)
     not_installed: bool = False
+    output: Path | None = None
+    """File that gets what it prints, where it runs beside another."""
 
     def __post_init__(self) -> None:
-        print(f"\n== make {self.name}", flush=True)
+        self.print(f"\n== make {self.name}")
+
+    def print(self, line: str) -> None:
+        if self.output is None:
+            print(line, flush=True)
+        else:
+            with self.output.open("a", encoding="utf-8") as file:
+                file.write(f"{line}\n")
 
     def run_step(self, name: str, *command: str, timeout: float = HANG_TIMEOUT) -> bool:
         """Run one step; return whether it went well."""
         begun = time.monotonic()
-        code = run_group(command, timeout)
+        code = run_group(command, timeout, output=self.output)
         if code == TIMED_OUT:
             self.faults.append(f"{name}: stuck, ended after {timeout:.0f} s")
         elif failed_to_install(name, code):
@@ -69,13 +99,13 @@ class Target:
             self.faults.append(f"{name}: could not {name.split()[0]}")
         elif code != 0:
             self.faults.append(f"{name}: exit {code}")
-        print(f"-- {name}: {time.monotonic() - begun:.1f} s", flush=True)
+        self.print(f"-- {name}: {time.monotonic() - begun:.1f} s")
         return code == 0
 
     def format_verdict(self) -> str:
         """Return the line of the summary."""
         state = f"RED ({'; '.join(self.faults)})" if self.faults else "green"
-        return f"make {self.name}: {state}, {time.monotonic() - self.started:.0f} s"
+        return f"make {self.name}: {state}, {(self.ended or time.monotonic()) - self.started:.0f} s"
 
 
 def failed_to_install(name: str, code: int) -> bool:
@@ -123,7 +153,7 @@ def run_peers(target: Target) -> None:
         return
     # What cannot be installed is told by the tests that need it: skipped, or red where CI is set.
     run_group((PYTHON, "tests/peers/install.py"))
-    print(f"-- install peers: {time.monotonic() - target.started:.1f} s", flush=True)
+    target.print(f"-- install peers: {time.monotonic() - target.started:.1f} s")
     target.run_step("tests", *build_pytest_command("-m", MARK_EXPRESSIONS["test-peers"]))
 
 
@@ -133,9 +163,24 @@ def run_model(target: Target) -> None:
         target.run_step("tests", *build_pytest_command("-m", MARK_EXPRESSIONS["test-model"]))
 
 
+def run_mutations(target: Target) -> None:
+    if install_tools(target):
+        target.run_step("remove each guard", PYTHON, "-m", "checks.mutations")
+
+
+def run_fuzz(target: Target) -> None:
+    if install_tools(target):
+        target.run_step("fuzz the parsers", PYTHON, "-m", "tests.fuzz.parsers", "--seconds", "20")
+
+
 def run_bench(target: Target) -> None:
     if install_tools(target):
         target.run_step("short bench", PYTHON, "-m", "bench", "--short")
+
+
+def run_soak(target: Target) -> None:
+    if install_tools(target):
+        target.run_step("two minutes of load", PYTHON, "-m", "evals.soak", "--seconds", "120")
 
 
 def run_coverage(target: Target) -> None:
@@ -150,9 +195,12 @@ TARGETS: dict[str, Callable[[Target], None]] = {
     "test": run_test,
     "check": run_check,
     "docs": run_docs,
+    "mutations": run_mutations,
     "test-peers": run_peers,
     "test-model": run_model,
+    "fuzz": run_fuzz,
     "bench-short": run_bench,
+    "soak": run_soak,
     "coverage": run_coverage,
 }
 
@@ -179,19 +227,51 @@ def run_targets(names: Sequence[str], record: Path) -> int:
     os.environ.pop("MAKEFLAGS", None)
     done: list[Target] = []
     verdicts: list[str] = []
+    pair = ("test-peers", "test-model")
     for name in names:
-        target = Target(name)
-        TARGETS[name](target)
-        done.append(target)
-        verdicts.append(target.format_verdict())
-        print(verdicts[-1], flush=True)
-        if "install: could not install" in target.faults:
+        both = set(pair) <= set(names) and name in pair
+        if both and name != pair[0]:
+            continue
+        for target in run_beside(*pair, record.parent / "beside") if both else [run_target(name)]:
+            done.append(target)
+            verdicts.append(target.format_verdict())
+            print(verdicts[-1], flush=True)
+        if any("install: could not install" in target.faults for target in done):
             break
     missing = report_driven(record) if {"test-peers", "test-model"} <= set(names) else []
     print("\n== summary\n" + "\n".join(verdicts))
     if any(target.faults for target in done) or missing:
         return COULD_NOT_INSTALL if all(target.not_installed for target in done if target.faults) else FAILED
     return 0
+
+
+def run_target(name: str, output: Path | None = None) -> Target:
+    target = Target(name, output=output)
+    TARGETS[name](target)
+    target.ended = time.monotonic()
+    return target
+
+
+def install_all() -> None:
+    """Install tools and clients before two targets look for them: at the same time they would meet in one folder. Each
+    target says itself what could not be installed."""
+    if run_group(build_make_command(".venv/.dev")) == 0:
+        run_group((PYTHON, "tests/peers/install.py"))
+
+
+def run_beside(first: str, second: str, output: Path) -> list[Target]:
+    """Run two targets at the same time; what the second prints is shown after the first."""
+    install_all()
+    with ThreadPoolExecutor(1) as executor:
+        beside = executor.submit(run_target, second, output)
+        try:
+            done = [run_target(first), beside.result()]
+        except BaseException:
+            for group in list(running_groups):
+                os.killpg(group, signal.SIGKILL)
+            raise
+    print(output.read_text(encoding="utf-8", errors="replace"), flush=True)
+    return done
 
 
 def report_driven(record: Path) -> list[str]:

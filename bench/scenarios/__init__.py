@@ -26,3 +26,9 @@ def all_scenarios() -> dict[str, Scenario]:
     names = [module.name for module in pkgutil.iter_modules(__path__)]
     found: list[Scenario] = [importlib.import_module(f"{__name__}.{name}").SCENARIO for name in names]
     return {scenario.name: scenario for scenario in sorted(found, key=lambda s: (s.order, s.name))}
+
+
+def find_scenario(name: str) -> Scenario:
+    """Return one scenario without importing the others: a driver is started for each figure."""
+    scenario: Scenario = importlib.import_module(f"{__name__}.{name}").SCENARIO
+    return scenario

@@ -28,7 +28,7 @@ async def drive(job: dict[str, Any]) -> float:
     """µs per token of the peer's whole process tree, the requests' own cost included."""
     door = DOORS[job["door"]]
     await run_orders(job["url"], door, [StreamOrder(0, 3, RATE)], job["key"], spread=1 / RATE)
-    orders = [StreamOrder(i, job["tokens"], RATE) for i in range(STREAMS)]
+    orders = [StreamOrder(i, job["tokens"], RATE) for i in range(job.get("streams", STREAMS))]
     before = process.measure_cpu_seconds(job["pid"])
     await run_orders(job["url"], door, orders, job["key"], spread=1 / RATE)
     spent = process.measure_cpu_seconds(job["pid"]) - before

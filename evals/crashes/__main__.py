@@ -1,4 +1,5 @@
-"""`make eval`: a server killed 200 times while flows with effects run; exits with 1 if anything was wrong."""
+"""`make eval`: a server, or with --workers one of its workers, is killed many times while flows with effects run; exits
+with 1 if anything was wrong."""
 
 import argparse
 import asyncio
@@ -16,9 +17,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--points", type=int, default=POINTS)
     parser.add_argument("--seed", type=int, default=21)
+    parser.add_argument("--workers", type=int, default=1)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="crashes-") as home:
-        report = asyncio.run(run_drill(Path(home), args.points, args.seed))
+        report = asyncio.run(run_drill(Path(home), args.points, args.seed, args.workers))
     print(report)
     for problem in report.problems[:MAX_SHOWN]:
         print(f"  {problem}")

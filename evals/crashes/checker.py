@@ -49,9 +49,11 @@ class LogCopy:
 
 
 def read_log(folder: Path, thread: str) -> LogCopy:
-    query = "SELECT first, last, cuts, body FROM entries WHERE thread = ? ORDER BY last"
+    query = "SELECT owner, first, last, cuts, body, checksum FROM entries WHERE thread = ? ORDER BY last"
     with contextlib.closing(sqlite3.connect(f"file:{folder}/rightseat.db?mode=ro", uri=True)) as file:
-        return LogCopy([row for line in file.execute(query, (thread,)) if (row := decode_row(*line))])
+        lines = file.execute(query, (thread,)).fetchall()
+    rows = (decode_row((owner, thread), *columns) for owner, *columns in lines)
+    return LogCopy([row for row in rows if row])
 
 
 @dataclass

@@ -1,6 +1,9 @@
-"""The crash drill: a server is killed at random points while clients order, and the next one goes on."""
+"""The crash drill: a server, or one of its workers, is killed at random points while clients order, and the next one
+or the other workers go on."""
 
 import asyncio
+import contextlib
+import os
 import random
 import signal
 import time
@@ -11,6 +14,8 @@ from evals.crashes.checker import check_client
 from evals.crashes.client import OrderClient
 from evals.crashes.shop import ShopApi, make_server, serve_shop
 from tests.kit.server import RightseatProcess
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.workers import find_workers, wait_replaced
 
 CLIENTS = 3
 MAX_DELAY = 0.004
@@ -24,6 +29,7 @@ class KillSwitch:
     kill_at: int = 0
     delay: float = 0
     passed: int = 0
+    killed: bool = False
 
     def count(self) -> None:
         self.passed += 1
@@ -33,6 +39,19 @@ class KillSwitch:
     def kill(self) -> None:
         if self.server.returncode is None:
             self.server.send_signal(signal.SIGKILL)
+
+
+@dataclass
+class WorkerKillSwitch(KillSwitch):
+    """Kills one of the workers instead, once."""
+
+    worker: int = 1
+
+    def kill(self) -> None:
+        pid = None if self.killed else find_workers(self.server).get(self.worker)
+        if pid is not None:
+            self.killed = True
+            os.kill(pid, signal.SIGKILL)
 
 
 @dataclass
@@ -59,8 +78,9 @@ class DrillReport:
 
 
 class CrashDrill:
-    def __init__(self, home: Path, api: ShopApi, seed: int) -> None:
+    def __init__(self, home: Path, api: ShopApi, seed: int, workers: int = 1) -> None:
         self.home = home
+        self.workers = workers
         self.api = api
         self.random = random.Random(seed)
         self.report = DrillReport(seed)
@@ -68,7 +88,8 @@ class CrashDrill:
     async def run(self, points: int) -> None:
         """Kill the server at so many points, each with customers of its own."""
         began = time.monotonic()
-        server = await start_server(self.home)
+        server = await start_server(self.home, self.workers)
+        run_point = self.run_point if self.workers == 1 else self.run_worker_point
         try:
             switch = KillSwitch(server)
             clients = self.make_clients("whole", switch)
@@ -76,7 +97,7 @@ class CrashDrill:
             self.check(clients)
             self.report.events = switch.passed
             for point in range(points):
-                server = await self.run_point(server, f"p{point}", self.random.randint(1, self.report.events))
+                server = await run_point(server, f"p{point}", self.random.randint(1, self.report.events))
                 self.report.points += 1
         finally:
             await server.stop()
@@ -94,22 +115,43 @@ class CrashDrill:
         switch.kill()
         await server.wait_exit()
         server.remove_folder()
-        server = await start_server(self.home)
+        server = await start_server(self.home, self.workers)
         for client in clients:
             await client.recover(server.url, by_connect=self.random.random() < 0.7)
         await asyncio.gather(*(client.order(server.url) for client in clients))
         self.check(clients)
         return server
 
+    async def run_worker_point(self, server: RightseatProcess, name: str, kill_at: int) -> RightseatProcess:
+        """Kill one worker while clients order, and let them order to the end at the others."""
+        worker = self.random.randint(1, self.workers)
+        switch = WorkerKillSwitch(server, kill_at, self.random.uniform(0, MAX_DELAY), worker=worker)
+        clients = self.make_clients(name, switch)
+        pid = find_workers(server)[worker]
+        choices = [self.random.random() < 0.7 for _ in clients]
+        await asyncio.gather(
+            *(
+                order_through_crash(client, server.url, by_connect=choice)
+                for client, choice in zip(clients, choices, strict=True)
+            )
+        )
+        switch.kill()
+        await wait_replaced(server, worker, pid)
+        self.check(clients)
+        return server
+
     def make_clients(self, name: str, switch: KillSwitch) -> list[OrderClient]:
         self.api.on_event = switch.count
         names = [f"{name}-{number}" for number in range(CLIENTS)]
-        return [OrderClient(f"t-{name}", name, self.api, switch.count) for name in names]
+        goes_on = self.workers > 1
+        return [OrderClient(f"t-{name}", name, self.api, switch.count, goes_on=goes_on) for name in names]
 
     def check(self, clients: list[OrderClient]) -> None:
         for client in clients:
             verdict = check_client(client, self.home / "data")
             self.report.problems += verdict.problems
+            if self.workers > 1 and verdict.lost_deltas:
+                self.report.problems.append(f"{client.thread}: saw {verdict.lost_deltas} frames that were not logged")
             self.report.frames += verdict.frames
             self.report.lost_deltas += verdict.lost_deltas
             self.report.restarted += client.heard_restarted
@@ -117,14 +159,28 @@ class CrashDrill:
         self.report.effects = self.api.effects.total()
 
 
-async def start_server(home: Path) -> RightseatProcess:
-    server = make_server(home)
+async def order_through_crash(client: OrderClient, url: str, *, by_connect: bool) -> None:
+    """Order to the end; where the connection breaks, ask what became of the run, and go on."""
+    try:
+        await client.order(url)
+    except OSError:
+        # The kernel may still give a connection to the worker that was killed.
+        async with asyncio.timeout(HANG_TIMEOUT):
+            while True:
+                with contextlib.suppress(OSError):
+                    await client.recover(url, by_connect=by_connect)
+                    break
+        await client.order(url)
+
+
+async def start_server(home: Path, workers: int) -> RightseatProcess:
+    server = make_server(home, workers)
     await server.start()
     return server
 
 
-async def run_drill(home: Path, points: int, seed: int) -> DrillReport:
+async def run_drill(home: Path, points: int, seed: int, workers: int = 1) -> DrillReport:
     async with serve_shop(home) as api:
-        drill = CrashDrill(home, api, seed)
+        drill = CrashDrill(home, api, seed, workers)
         await drill.run(points)
     return drill.report

@@ -84,7 +84,7 @@ async def serve_shop(home: Path) -> AsyncIterator[ShopApi]:
         yield api
 
 
-def make_server(home: Path) -> RightseatProcess:
+def make_server(home: Path, workers: int = 1) -> RightseatProcess:
     config = f"""
 [models.m]
 spec = "scripted:{home / "turns.json"}"
@@ -95,4 +95,4 @@ retries = 0
 [store]
 path = "{home / "data"}"
 """
-    return RightseatProcess(config=config)
+    return RightseatProcess(config=config, args=["--workers", str(workers)] if workers > 1 else [])

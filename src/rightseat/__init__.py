@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rightseat.tools.builtin.calculate import calculate
     from rightseat.tools.builtin.facts import facts
     from rightseat.tools.function import tool
+    from rightseat.types.agent_card import AgentCard, CardEndpoints, CustomFeature, FeatureChoice
     from rightseat.types.agents import Layer, Responder
     from rightseat.types.chunks import (
         FinishChunk,
@@ -30,11 +31,11 @@ if TYPE_CHECKING:
         ToolCallStart,
         UsageChunk,
     )
-    from rightseat.types.events import Event, Usage
+    from rightseat.types.events import Artifact, Citations, Event, Suggestions, Usage, status_update
     from rightseat.types.messages import Message, text_message
     from rightseat.types.model import Model, Prompt
     from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext
-    from rightseat.types.turn import Owner, Turn, TurnClient
+    from rightseat.types.turn import Feedback, Owner, Turn, TurnClient
     from rightseat.wiring.runtime import Runtime
 
 __version__ = "0.1.0"
@@ -48,24 +49,32 @@ _NAMES_BY_MODULE = {
     "tools.builtin.calculate": "calculate",
     "tools.builtin.facts": "facts",
     "tools.function": "tool",
+    "types.agent_card": "AgentCard CardEndpoints CustomFeature FeatureChoice",
     "types.agents": "Layer Responder",
     "types.chunks": "FinishChunk ModelChunk ProviderDataChunk ReasoningChunk RefusalChunk TextChunk ToolCallArgs"
     " ToolCallStart UsageChunk",
-    "types.events": "Event Usage",
+    "types.events": "Artifact Citations Event Suggestions Usage status_update",
     "types.messages": "Message text_message",
     "types.model": "Model Prompt",
     "types.tools": "Ask Pause Result Tool ToolContext",
-    "types.turn": "Owner Turn TurnClient",
+    "types.turn": "Feedback Owner Turn TurnClient",
     "runtime.answer": "Answer",
     "wiring.runtime": "Runtime",
 }
 _MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names.split()}
 
 __all__ = [
+    "AgentCard",
     "Answer",
+    "Artifact",
     "Ask",
     "Assistant",
+    "CardEndpoints",
+    "Citations",
+    "CustomFeature",
     "Event",
+    "FeatureChoice",
+    "Feedback",
     "FinishChunk",
     "Hooks",
     "Layer",
@@ -82,6 +91,7 @@ __all__ = [
     "Result",
     "RightseatError",
     "Runtime",
+    "Suggestions",
     "TextChunk",
     "Tool",
     "ToolCallArgs",
@@ -94,6 +104,7 @@ __all__ = [
     "asgi",
     "calculate",
     "facts",
+    "status_update",
     "table_query",
     "text_message",
     "tool",

@@ -49,6 +49,7 @@
     ├── Unavailable               503             draining, or at a limit; come back later
     │   ├── Restarting            503             the server goes down in a moment
     │   ├── StoreFailed           503             what must be kept cannot be: a full disk, a broken file
+    │   │   └── StoreDamaged      503             the file of what is kept is damaged
     │   └── NotConfigured         503             nobody has set this up here
     └── TimedOut                  504             the run's own deadline passed
 
@@ -406,6 +407,11 @@ class Restarting(Unavailable):
 class StoreFailed(Unavailable):
     code = "store_failed"
     hint = "Look at the disk of the data folder: full, or not writable."
+
+
+class StoreDamaged(StoreFailed):
+    code = "store_damaged"
+    hint = "Stop the server and run `rightseat store repair`, or bring back a backup with `rightseat store restore`."
 
 
 class NotConfigured(Unavailable):

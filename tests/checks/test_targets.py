@@ -100,6 +100,35 @@ def test_every_target_of_the_run_is_in_the_summary(
     assert [line.split(",")[0] for line in summary] == ["make one: RED (tests: exit 1)", "make two: green"]
 
 
+def test_clients_and_models_are_tested_at_the_same_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each waits for the file that the other writes."""
+    wait = (
+        "import pathlib, sys, time; own, other = map(pathlib.Path, sys.argv[1:]); own.touch(); print(own.name)\n"
+        "while not other.exists(): time.sleep(0.01)"
+    )
+
+    def make_waiting(own: str, other: str, more: str = "") -> Callable[[Target], None]:
+        paths = (str(tmp_path / own), str(tmp_path / other))
+
+        def run(target: Target) -> None:
+            target.run_step("tests", sys.executable, "-c", wait + more, *paths)
+
+        return run
+
+    monkeypatch.setattr(targets, "install_all", lambda: None)
+    monkeypatch.setattr(targets, "report_driven", lambda record: [])
+    monkeypatch.setitem(targets.TARGETS, "test-peers", make_waiting("of-peers", "of-model"))
+    monkeypatch.setitem(targets.TARGETS, "test-model", make_waiting("of-model", "of-peers", "\nraise SystemExit(4)"))
+    monkeypatch.setenv("RIGHTSEAT_DRIVEN", "")
+    assert targets.run_targets(["test-peers", "test-model"], tmp_path / "driven.jsonl") == FAILED
+    printed = capfd.readouterr().out
+    assert printed.index("of-peers") < printed.index("== make test-model") < printed.index("of-model")
+    verdicts = [line.split(",")[0] for line in printed.split("== summary\n")[1].splitlines()]
+    assert verdicts == ["make test-peers: green", "make test-model: RED (tests: exit 4)"]
+
+
 def test_an_unknown_target_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert targets.main(["tset"]) == 2
     assert "test-peers" in capsys.readouterr().err

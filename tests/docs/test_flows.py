@@ -95,6 +95,8 @@ async def open_scene(
             for tool in scripts:
                 assert tool.close is not None
                 await tool.close()
+            for database in (bases or {}).values():
+                await database.close()
 
 
 @pytest.fixture

@@ -14,9 +14,13 @@ from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
 from rightseat.plugins.load import read_plugin
 from rightseat.plugins.plugin import Plugin
+from rightseat.plugins.python.tools import make_script_tools
+from rightseat.tools.sandbox.machine import probe_machine
+from rightseat.wiring.plugins import make_python_policy
 from tests.docs.test_docs import ROOT, find_blocks
 from tests.unit.plugins.http.plugin_values import call_tool, open_tools
 from tests.unit.plugins.http.recording_api import serve_recording_api
+from tests.unit.plugins.python.script_plugins import call_once
 
 PAGES = [ROOT / "docs" / "plugins.md", ROOT / "docs" / "plugins.zh.md"]
 
@@ -101,3 +105,39 @@ def test_the_settings_of_a_token_exchange_are_all_that_it_needs(page: Path, tmp_
     exchanging = read_plugin(plugin.folder)
     assert find_missing_caller_token(exchanging, {}, {}) is not None
     assert find_missing_caller_token(exchanging, settings.user_headers, settings.auth) is None
+
+
+READER = '''
+from pathlib import Path
+from rightseat import tool
+
+@tool
+def read_sales(path: str) -> str:
+    """Reads."""
+    return Path(path).read_text()
+'''
+
+
+@pytest.mark.demand("security.lib_tools_confined")
+@pytest.mark.io
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+async def test_the_pages_confined_plugin_reads_one_more_file(page: Path, tmp_path: Path) -> None:
+    if not probe_machine().holds:
+        pytest.skip(f"this machine cannot confine a process: {probe_machine().describe()}")
+    for name in ("inventory", "reports"):
+        (tmp_path / "plugins" / name / "lib").mkdir(parents=True)
+        (tmp_path / "plugins" / name / "lib" / "sales.py").write_text(READER)
+    (tmp_path / "data").mkdir()
+    for name in ("sales.csv", "wages.csv"):
+        (tmp_path / "data" / name).write_text(name)
+    (tmp_path / "rightseat.toml").write_text(find_blocks(page, "toml")[2], "utf-8")
+    config = load_config(tmp_path / "rightseat.toml", env={})
+    runs = {}
+    for settings in config.plugins:
+        plugin = read_plugin(config.resolve_plugin_path(settings))
+        (tool,), _ = make_script_tools(plugin, make_python_policy(settings, config))
+        for name in ("sales.csv", "wages.csv"):
+            runs[plugin.id, name] = (await call_once(tool, {"path": str(tmp_path / "data" / name)})).text
+    assert [runs["inventory", name] for name in ("sales.csv", "wages.csv")] == ["sales.csv", "wages.csv"]
+    assert runs["reports", "sales.csv"] == "sales.csv"
+    assert "tool_failed" in runs["reports", "wages.csv"]

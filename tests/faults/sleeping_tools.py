@@ -7,7 +7,11 @@ import asyncio
 import time
 from pathlib import Path
 
+from yarl import URL
+
 from rightseat import tool
+from rightseat.http.client import HttpClient, format_request_head
+from tests.kit.timeouts import HANG_TIMEOUT
 
 
 def _touch_file(folder: str, name: str) -> Path:
@@ -54,3 +58,16 @@ async def block() -> str:
 
 def _block_loop() -> None:
     time.sleep(0.001)
+
+
+@tool
+async def hold_connection(url: str) -> str:
+    """Asks a server that does not answer."""
+    client = HttpClient(URL(url), connect_timeout=HANG_TIMEOUT)
+    try:
+        head = format_request_head("GET", URL(url), {})
+        response = await client.send(head, None, asyncio.get_running_loop().time() + HANG_TIMEOUT)
+        await response.wait_for_head()
+    finally:
+        client.close()
+    return "answered"

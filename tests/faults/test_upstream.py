@@ -38,6 +38,7 @@ IDLE_LIMIT = 2
 CONFIG = """
 [server]
 keep_alive = 0.3
+first_byte = 600
 [models.default]
 spec = "openai:kit"
 base_url = "{up}"

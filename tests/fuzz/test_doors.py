@@ -1,27 +1,17 @@
 """Random and mutated requests at both doors: never a 5xx, never a hang, and the next request works."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rightseat import Runtime, tool
-from rightseat.config.settings import ServerSettings
-from rightseat.models.openai.request import Dialect, build_chat_body
-from rightseat.models.scripted import ScriptFileModel, load_script
-from rightseat.server.app import App
-from rightseat.types.chunks import ModelChunk
-from rightseat.types.model import Prompt
-from rightseat.wiring.lookup import load_all
+from tests.fuzz.parsers.door_app import DoorApp, RequestBuildingModel
 from tests.fuzz.valid_requests import (
     CHAT_PATH,
     RUN_PATH,
-    SCRIPT,
     VALID_CHAT,
     VALID_LEGACY_CHAT,
     VALID_OTHER_CHAT,
@@ -30,7 +20,6 @@ from tests.fuzz.valid_requests import (
     set_at,
 )
 from tests.kit.rounds import limit_rounds
-from tests.kit.timeouts import HANG_TIMEOUT
 from tests.security import asgi_client
 
 pytestmark = pytest.mark.io
@@ -50,40 +39,11 @@ VALUES = st.recursive(
 )
 
 
-@tool
-def add(a: int, b: int) -> int:
-    """Adds."""
-    return a + b
-
-
-class RequestBuildingModel:
-    """The scripted model, behind the code that writes a request to a real server."""
-
-    def __init__(self) -> None:
-        self.inner = ScriptFileModel(load_script(json.dumps(SCRIPT), "here"))
-
-    def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
-        for on in (False, True):
-            dialect = Dialect(developer_role=on, max_completion_tokens=on, strict_tools=on, usage=on)
-            msgspec.json.encode(build_chat_body("m", prompt, dialect))
-        return self.inner.stream(prompt)
-
-
-class FuzzTarget:
-    """One loop and one app for all examples."""
-
-    def __init__(self, runner: asyncio.Runner) -> None:
-        self.runner = runner
-        runtime = Runtime(model=RequestBuildingModel(), tools=[add])
-        self.app = App(runtime, ServerSettings(), load_all("doors"))
+class FuzzTarget(DoorApp):
+    """The doors, with what every answer must be."""
 
     def post(self, path: str, data: bytes, **headers: str) -> asgi_client.AsgiResponse:
-        async def limited() -> asgi_client.AsgiResponse:
-            async with asyncio.timeout(HANG_TIMEOUT):
-                given = [(name.replace("_", "-"), value) for name, value in headers.items()]
-                return await asgi_client.send_request(self.app, "POST", path, given, data)
-
-        return self.runner.run(limited())
+        return self.send("POST", path, [(name.replace("_", "-"), value) for name, value in headers.items()], data)
 
     def assert_handled(self, path: str, data: bytes, **headers: str) -> None:
         answer = self.post(path, data, **headers)
@@ -99,8 +59,9 @@ class FuzzTarget:
 
 @pytest.fixture(scope="module")
 def fuzz_target() -> Iterator[FuzzTarget]:
-    with asyncio.Runner() as runner:
-        yield FuzzTarget(runner)
+    fuzz_target = FuzzTarget()
+    yield fuzz_target
+    fuzz_target.close()
 
 
 many_examples = settings(

@@ -17,7 +17,7 @@ from bench.machine import OWN_ENV
 from bench.order import StreamOrder, WrongAnswer, find_order
 from bench.peers import BenchPeer, all_peers
 from bench.rows import ResultRow, format_table, quantile
-from bench.scenarios import all_scenarios, flows, soak
+from bench.scenarios import all_scenarios, disconnect, find_scenario, flows, soak
 from bench.streams import ClientStream, get_report, run_orders
 from bench.upstream import make_batches, make_pieces
 from rightseat.doors.copilotkit.query_plan import try_compile_plan
@@ -89,6 +89,8 @@ def test_peers_and_scenarios_are_found() -> None:
         "adapters",
         "soak",
         "local",
+        "shared_store",
+        "workers",
     ]
     assert list(all_scenarios()) == order
     assert [scenario.name for scenario in all_scenarios().values() if scenario.short] == order[:2]
@@ -240,6 +242,17 @@ def test_quantiles() -> None:
     assert quantile([7.0], 0.5) == 7.0
 
 
+@pytest.mark.demand("security.disconnects_close_upstreams")
+def test_leaving_is_judged_by_the_relay_of_the_same_round() -> None:
+    waits = {"relay": [[10.0] * 200, [40.0] * 200, [10.0] * 200], "ours": [[19.0] * 200, [70.0] * 200, [90.0] * 200]}
+    rows = {(row.measure, row.peer): row for row in disconnect.make_rows("late", waits)}
+    judged = rows["leave, late, p99", "ours"]
+    assert (judged.ratio, judged.is_good) == (1.9, True)
+    assert rows["leave, late, p99", "relay"].limit is None
+    waits["ours"][0] = [21.0] * 200
+    assert not disconnect.make_rows("late", waits)[-1].is_good
+
+
 @pytest.mark.demand("cost.litellm_cpu_most_1")
 def test_full_speed_holds_the_same_bytes() -> None:
     assert b"".join(make_batches(100)) == b"".join(make_pieces(100))
@@ -274,3 +287,8 @@ async def test_the_upstream_keeps_every_order() -> None:
             await kept.request(OPENAI.format_request(StreamOrder(4, 6, 0, "cut").prompt))
         kept.close()
         assert await get_report(upstream.url, "/open") == 0
+
+
+def test_a_driver_finds_its_scenario_by_its_module() -> None:
+    for name, scenario in all_scenarios().items():
+        assert find_scenario(name) is scenario

@@ -2,6 +2,8 @@
 
 import pytest
 
+from evals.widget_questions.asking import ask_question as ask_and_judge
+from evals.widget_questions.asking import load_set
 from evals.widgets.dashboard import ADDED_DATA_QUESTIONS, QUESTIONS
 from evals.widgets.runs import WidgetAnswer, ask_over_added_data, ask_question, serve_model
 
@@ -49,3 +51,22 @@ async def test_a_question_over_data_that_was_added_makes_no_call() -> None:
     assert (seen.calls, seen.widgets) == (0, ())
     assert seen.text.strip()
     print(f"the number is in the answer: {asked.number in seen.text}: {seen.text!r}")
+
+
+QUESTION_IDS = ("en-price-01", "en-eps-07", "en-is-16", "zh-bs-17", "en-add-26", "en-talk-10")
+
+
+@pytest.mark.demand("openbb.embedded_model_widget_questions")
+@pytest.mark.long
+@pytest.mark.model
+@pytest.mark.timeout(900)
+async def test_questions_over_dashboards_are_answered_right() -> None:
+    questions = load_set("seen")
+    async with serve_model() as running:
+        answers = [
+            await ask_and_judge(running.url, questions.dashboards[question["dashboard"]], question)
+            for question in questions.questions
+            if question["id"] in QUESTION_IDS
+        ]
+    assert len(answers) == len(QUESTION_IDS)
+    assert [answer.problems for answer in answers if answer.problems] == []

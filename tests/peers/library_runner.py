@@ -61,9 +61,10 @@ async def drive_library(
     server: RightseatProcess,
     upstream: FakeUpstream | None = None,
     reply_timeout: float = HANG_TIMEOUT,
+    url: str = "",
 ) -> LibraryReport:
-    """Run the cases, each with the model named beside it."""
-    command = [*find_program(LIBRARIES[name]), f"{server.url}/v1"]
+    """Run the cases, each with the model named beside it; `url`: the server's address as the client gets it."""
+    command = [*find_program(LIBRARIES.get(name, name)), f"{url or server.url}/v1"]
     variables = {**OFFLINE, "HOME": str(server.folder)}
     console_file = server.folder / f"{name}.console"
     async with start_client(command, console_file, variables=variables, reply_timeout=reply_timeout) as client:
@@ -87,7 +88,8 @@ async def run_case(client: ClientProcess, case: str, model: str, upstream: FakeU
 def find_program(peer: str) -> list[str]:
     """The command that starts a library's program with what its own environment has."""
     home = PEERS_FOLDER / peer
-    program = next((HERE / peer).glob("library*"))
+    # OpenAI's own libraries have programs of other cases beside: `streams*` is that of the lines here.
+    program = next(path for name in ("library*", "streams*") for path in (HERE / peer).glob(name))
     if program.suffix == ".py":
         return [str(home / "bin" / "python"), str(program)]
     # Node looks for packages beside the program, not where it was started.

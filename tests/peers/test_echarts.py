@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from rightseat.plugins.charts.chart import (
     make_default_chart,
 )
 from rightseat.plugins.charts.table import parse_table
+from rightseat.server import playground
 from tests.peers.install import HERE
 from tests.peers.prerequisites import require
 from tests.unit.plugins.charts.tables import LONG_TABLE, SAMPLES, Sample
@@ -100,6 +102,52 @@ def test_names_and_title_are_written(draw_option: Draw) -> None:
     picture = draw_plot(draw_option, made)["svg"]
     for word in ("Sales 销售", "2026-01", "north", "south", "east"):
         assert word in picture
+
+
+PAGE_MODULE = Path(playground.__file__).parent / "page" / "options.js"
+PAGE_PROGRAM = """
+import { readFileSync } from "node:fs";
+const { makeOption } = await import(process.argv[1]);
+process.stdout.write(JSON.stringify(makeOption(JSON.parse(readFileSync(0)))));
+"""
+ROWS: list[dict[str, Any]] = [
+    {"month": "Jan", "price": 40.5, "volume": 12},
+    {"month": "Feb", "price": None, "volume": 9},
+]
+ROW_CHARTS: dict[str, tuple[dict[str, Any], list[tuple[str, int]]]] = {
+    "line": ({"type": "line", "x": "month", "y": ["price", "volume"]}, [("price", 2), ("volume", 2)]),
+    "bar": ({"chartType": "bar", "xKey": "month", "yKey": ["volume"]}, [("volume", 2)]),
+    "scatter": ({"type": "scatter", "x": "volume", "y": "price"}, [("price", 2)]),
+    "pie": ({"chartType": "pie", "calloutLabelKey": "month", "angleKey": "volume"}, [("volume", 2)]),
+    "donut": ({"type": "donut", "x": "month", "y": ["volume"]}, [("volume", 2)]),
+}
+
+
+def make_page_option(content: dict[str, Any]) -> dict[str, Any]:
+    """The option that the playground draws of an artifact's content."""
+    command = ["node", "--input-type=module", "-e", PAGE_PROGRAM, PAGE_MODULE.as_uri()]
+    printed = subprocess.run(command, input=json.dumps(content), capture_output=True, text=True, check=True)
+    option: dict[str, Any] = json.loads(printed.stdout)
+    return option
+
+
+@pytest.mark.demand("openbb.docs_artifacts_page")
+@pytest.mark.parametrize("kind", ROW_CHARTS)
+@pytest.mark.parametrize("has_columns", [False, True])
+def test_the_playground_draws_charts_of_rows(draw_option: Draw, kind: str, has_columns: bool) -> None:
+    chart, expected = ROW_CHARTS[kind]
+    table = {"columns": [*ROWS[0]], "rows": [[*row.values()] for row in ROWS]} if has_columns else {"data": ROWS}
+    drawing = draw_option(make_page_option({**table, "chart": chart}))
+    assert drawing["said"] == []
+    assert [(series["name"], series["data"]) for series in drawing["series"]] == expected
+    assert all(series["marks"] for series in drawing["series"])
+
+
+def test_the_playground_leaves_options_as_they_are() -> None:
+    option = {"series": [{"type": "bar", "data": [1]}], "xAxis": {"data": ["a"]}}
+    assert make_page_option(option) == option
+    assert make_page_option({"option": option}) == option
+    assert make_page_option({"data": ROWS, "chart": {"type": "line"}}) == {"data": ROWS, "chart": {"type": "line"}}
 
 
 @pytest.mark.demand("flows.render_validated_real_echarts")

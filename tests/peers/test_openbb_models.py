@@ -1,11 +1,7 @@
 """The official openbb-ai models: all that we send fits them, and all that they can send is answered."""
 
 import asyncio
-import json
-import os
-import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
 
 import pytest
 
@@ -34,8 +30,7 @@ from rightseat.types.events import (
 )
 from rightseat.types.turn import Turn
 from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
-from tests.peers.client_runner import find_command
-from tests.peers.prerequisites import require
+from tests.peers.openbb_driver import Validate, start_driver
 from tests.unit.doors.openbb.client import (
     LEGACY_WIDGETS,
     MCP_TOOL,
@@ -48,36 +43,18 @@ from tests.unit.doors.openbb.client import (
 )
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
-Validate = Callable[..., dict[str, Any]]
 REQUEST_COUNT = 400
 
 
 @pytest.fixture(scope="module")
 def validate(record_driven: Callable[[str, str], None]) -> Iterator[Validate]:
-    require("openbb-ai")
-    kept = {key: os.environ[key] for key in ("PATH", "LANG") if key in os.environ}
-    with subprocess.Popen(
-        find_command("openbb-ai"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=kept
-    ) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        record_driven("openbb-ai", json.loads(child.stdout.readline())["version"])
-
-        def told(do: str, **more: Any) -> dict[str, Any]:
-            assert child.stdin is not None
-            assert child.stdout is not None
-            child.stdin.write(json.dumps({"do": do, **more}) + "\n")
-            child.stdin.flush()
-            found: dict[str, Any] = json.loads(child.stdout.readline())
-            return found
-
-        yield told
-        child.stdin.close()
+    with start_driver(record_driven) as found:
+        yield found
 
 
 @pytest.fixture(autouse=True)
 def no_outbound_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write, "make_outbound", lambda: OutboundClient(AddressRules(hosts=())))
+    monkeypatch.setattr(write, "make_outbound", lambda rules: OutboundClient(AddressRules(hosts=())))
 
 
 def validate_answers(validate: Validate, *answers: QueryAnswer) -> None:

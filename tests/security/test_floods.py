@@ -7,6 +7,7 @@ import json
 import pytest
 
 from rightseat.http.security import RequestGuard
+from rightseat.types.messages import MAX_TOOLS
 from tests.faults.protocols import PeakMeter
 from tests.kit.client import RawHttpClient
 from tests.security import asgi_client
@@ -41,6 +42,15 @@ REQUEST_HEADS = {
     "a chunk of 2^64": START + b"Transfer-Encoding: chunked\r\n\r\n" + b"f" * 17 + b"\r\n",
     "no HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
 }
+# A door would refuse most of these too, for its body: each must be refused for its head, before a door sees it.
+LARGE_HEADS = {"a header of 1 MB", "a target of 1 MB", "10k headers", "101 headers"}
+TWO_HOSTS = {"two hosts", "the same host twice"}
+
+
+def find_refusal(name: str) -> tuple[int, str]:
+    if name in LARGE_HEADS:
+        return 431, "headers_too_large"
+    return 400, "bad_host" if name in TWO_HOSTS else "bad_http"
 
 
 @pytest.mark.demand("engine.security_rows_18_31")
@@ -52,7 +62,8 @@ async def test_a_bad_head_is_refused(deployment: Deployment, name: str) -> None:
             async with RawHttpClient(deployment.server.url) as client:
                 await client.send(REQUEST_HEADS[name])
                 head = await client.read_head()
-            assert 400 <= head.status < 500
+                code = (await client.read_json())["error"]["code"]
+            assert (head.status, code) == find_refusal(name)
     assert rss.growth < 20 * MB
     assert deployment.server.stderr.count("\n") - lines < 100
     await deployment.assert_works()
@@ -145,8 +156,12 @@ async def test_a_compressed_request_is_not_read(deployment: Deployment, coding: 
     bomb = gzip.compress(b" " * (50 * MB), 9)
     async with PeakMeter(lambda: deployment.server.rss_bytes).track() as rss:
         for path in POST_PATHS:
-            head, _ = await deployment.send_request("POST", path, {**KEY_HEADERS, "Content-Encoding": coding}, bomb)
-            assert 400 <= head.status < 500
+            for body in (bomb, b"{}"):
+                coded = {**KEY_HEADERS, "Content-Encoding": coding}
+                head, answer = await deployment.send_request("POST", path, coded, body)
+                # Any other reason would mean that the body was read.
+                assert head.status == 400
+                assert b"without Content-Encoding" in answer
     assert rss.growth < 20 * MB
 
 
@@ -167,6 +182,23 @@ async def test_a_body_over_the_limit(deployment: Deployment, chunked: bool) -> N
                 assert (await client.read_head()).status == 413
     assert rss.growth < 50 * MB
     await deployment.assert_works()
+
+
+async def test_more_tools_than_a_request_may_have(deployment: Deployment) -> None:
+    function = {"name": "f", "description": "f", "parameters": {"type": "object"}}
+    message = {"id": "1", "role": "user", "content": "fault-ok"}
+    run_input = {"threadId": "t", "runId": "r", "messages": [message], "context": [], "state": {}}
+    for count, status in ((MAX_TOOLS, 200), (MAX_TOOLS + 1, 400)):
+        functions = [{**function, "name": f"f{number}"} for number in range(count)]
+        tools = [{"type": "function", "function": one} for one in functions]
+        for path, body in (
+            ("/v1/chat/completions", {"messages": [message], "tools": tools}),
+            ("/v1/chat/completions", {"messages": [message], "functions": functions}),
+            ("/agui/default", {**run_input, "tools": functions}),
+        ):
+            head, answer = await deployment.send_request("POST", path, KEY_HEADERS, json.dumps(body).encode())
+            assert head.status == status, answer[:200]
+            assert status == 200 or str(MAX_TOOLS) in answer.decode()
 
 
 async def test_a_body_over_the_limit_of_someone_unknown_is_not_read(deployment: Deployment) -> None:

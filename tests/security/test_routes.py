@@ -262,8 +262,11 @@ def find_built_sql(source: str) -> list[int]:
         elif isinstance(node, ast.BinOp):
             parts = [node.left]
         texts = [part.value for part in parts if isinstance(part, ast.Constant)]
-        if any(isinstance(text, str) and verbs.search(text) for text in texts):
-            lines.append(getattr(node, "lineno", 0))
+        line = getattr(node, "lineno", 0)
+        # Names of tables and columns of our own are marked as such, for the linter too.
+        is_marked = "# noqa: S608 - " in source.splitlines()[line - 1]
+        if not is_marked and any(isinstance(text, str) and verbs.search(text) for text in texts):
+            lines.append(line)
     return lines
 
 

@@ -17,7 +17,15 @@ from tests.kit.upstream import FakeUpstream
 pytestmark = pytest.mark.io
 
 ROOT = Path(__file__).parents[2]
-LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
+LOCKS = sorted([*(ROOT / "requirements").glob("*.txt"), *(ROOT / "tests" / "peers").glob("*/requirements.txt")])
+NPM_LOCKS = sorted(
+    [
+        ROOT / "assets" / "package-lock.json",
+        *(ROOT / "tests" / "peers").glob("*/package-lock.json"),
+        *(ROOT / "examples").glob("*/package-lock.json"),
+    ]
+)
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 # Everything in Python, so that no address is looked up or connected behind the hook's back.
 WATCH_PROGRAM = """
@@ -39,7 +47,7 @@ LOCAL_ADDRESS = re.compile(r"\('(127\.\d+\.\d+\.\d+|::1)', \d+.*|'(127\.0\.0\.1|
 
 
 @pytest.mark.demand("engine.security_row_30_hash")
-@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: f"{lock.parent.name}-{lock.name}")
 def test_every_requirement_is_pinned_with_hashes(lock: Path) -> None:
     text = lock.read_text().replace("\\\n", " ")
     wanted = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")]
@@ -51,7 +59,47 @@ def test_every_requirement_is_pinned_with_hashes(lock: Path) -> None:
 
 
 def test_there_are_locks() -> None:
-    assert {"run.txt", "dev.txt"} <= {lock.name for lock in LOCKS}
+    assert {"run.txt", "dev.txt", "docs.txt", "uv.txt", "audit.txt"} <= {lock.name for lock in LOCKS}
+    wanted = [*(ROOT / "requirements").glob("*.in"), *(ROOT / "tests" / "peers").glob("*/requirements.in")]
+    assert {path.with_suffix(".txt") for path in wanted} <= set(LOCKS)
+    packages = [
+        path for folder in ("assets", "tests/peers/*", "examples/*") for path in ROOT.glob(f"{folder}/package.json")
+    ]
+    assert {path.with_name("package-lock.json") for path in packages} <= set(NPM_LOCKS)
+
+
+@pytest.mark.demand("engine.security_row_30_hash")
+@pytest.mark.parametrize("lock", NPM_LOCKS, ids=lambda lock: lock.parent.name)
+def test_every_npm_package_is_pinned_with_a_hash(lock: Path) -> None:
+    packages = json.loads(lock.read_text())["packages"]
+    foreign = {place: about for place, about in packages.items() if place and not about.get("link")}
+    assert foreign
+    for place, about in foreign.items():
+        bundled = about.get("inBundle")
+        assert bundled or re.fullmatch(r"sha(256|512)-[A-Za-z0-9+/]+=*", about["integrity"]), place
+        assert "resolved" not in about, place
+
+
+@pytest.mark.demand("security.locks_audited")
+def test_the_audit_looks_at_every_lock() -> None:
+    text = (ROOT / ".github" / "workflows" / "audit.yml").read_text()
+    assert "pip-audit --disable-pip --require-hashes" in text
+    for lock in (ROOT / "requirements").glob("*.txt"):
+        assert f"-r requirements/{lock.name}" in text, lock.name
+    assert "schedule:" in text
+
+
+@pytest.mark.demand("security.locks_audited")
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_uses_actions_of_one_commit_and_may_only_read(workflow: Path) -> None:
+    text = workflow.read_text()
+    for line in re.findall(r"uses: .*", text):
+        # A tag can be moved to other code.
+        assert re.fullmatch(r"uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v[\d.]+", line), line
+    assert "permissions:\n  contents: read\n" in text
+    assert "://" not in text
+    for line in re.findall(r".*pip install.*", text):
+        assert "--require-hashes" in line
 
 
 @pytest.mark.demand("engine.security_row_30_hash")

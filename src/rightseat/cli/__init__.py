@@ -1,6 +1,7 @@
 """The `rightseat` command. Each subcommand imports its module when it runs: `--help` must be quick.
 
-serve, chat, doctor, models, plugins and flows are the subcommands; log sets up logging for all of them.
+serve, chat, doctor, models, plugins, flows and store are the subcommands; log sets up logging for all of them.
+workers is `serve --workers N`, worker the program of each of its workers.
 """
 
 from __future__ import annotations
@@ -111,6 +112,10 @@ def serve(
     port: Annotated[
         int | None, typer.Option("--port", min=0, max=65535, help="The port to listen on; 0 takes a free one. [7777]")
     ] = None,
+    workers: Annotated[
+        str | None,
+        typer.Option("--workers", help="How many processes serve the port: a number, or auto for one per core. [1]"),
+    ] = None,
     model: ModelSpec = None,
     llama_server: LlamaServer = None,
     tool_format: ToolFormat = None,
@@ -120,10 +125,20 @@ def serve(
     help: Help = False,
 ) -> None:
     """Start the server: all front-end protocols on one port."""
+    from rightseat.cli.serve import ServeArguments
     from rightseat.cli.serve import serve as run
 
-    flags = _model_flags(llama_server, tool_format, chat_template, precache)
-    run(config, host=host, port=port, model=model, flags=flags, plugins=plugins or [])
+    run(
+        ServeArguments(
+            path=config,
+            host=host,
+            port=port,
+            workers=workers,
+            model=model,
+            flags=_model_flags(llama_server, tool_format, chat_template, precache),
+            plugins=tuple(plugins or ()),
+        )
+    )
 
 
 @app.command(add_help_option=False)
@@ -171,15 +186,39 @@ def doctor(
         list[str] | None,
         typer.Option("--header", help="A request header for --openbb: 'NAME: VALUE' or 'NAME: env:NAME'. Repeatable."),
     ] = None,
+    origin: Annotated[
+        str | None,
+        typer.Option("--origin", help="The origin of the page for --openbb, such as that of a self-hosted Workspace."),
+    ] = None,
+    ask: Annotated[
+        str | None,
+        typer.Option("--ask", help="Ask the agent of --openbb this question and print what a person would see."),
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option("--agent", help="The id of the agent for --ask. Default: the first one.")
+    ] = None,
+    body: Annotated[
+        Path | None, typer.Option("--body", help="A JSON file with the request for --ask, as Workspace posts it.")
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option("--data", help="Data of a widget, tool or skill for --ask: NAME=FILE. Repeatable."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the results as one JSON object.")] = False,
     help: Help = False,
 ) -> None:
     """Check the set-up and the running server, and say how to fix what is broken. Exit code 1: something is broken."""
-    from rightseat.cli.doctor import run_doctor, run_openbb_doctor
+    from rightseat.cli.doctor import make_question, reject_options, run_doctor, run_openbb_doctor, run_openbb_question
 
-    if openbb is not None:
-        raise typer.Exit(run_openbb_doctor(openbb, header or [], as_json=json))
-    raise typer.Exit(run_doctor(url, key, config, as_json=json))
+    if openbb is None:
+        given = {"--ask": ask, "--body": body, "--data": data, "--agent": agent, "--origin": origin, "--header": header}
+        reject_options(given, "--openbb URL")
+        raise typer.Exit(run_doctor(url, key, config, as_json=json))
+    if ask is None and body is None:
+        reject_options({"--data": data, "--agent": agent}, "--ask QUESTION")
+        raise typer.Exit(run_openbb_doctor(openbb, header or [], origin, as_json=json))
+    question = make_question(ask, agent, body, data or [])
+    raise typer.Exit(run_openbb_question(openbb, header or [], origin, question, as_json=json))
 
 
 def _make_group(name: str, help: str) -> typer.Typer:
@@ -356,6 +395,52 @@ def flows_draw(
     from rightseat.cli.flows import draw_flow
 
     draw_flow(name, plugins or [], config, as_mermaid=mermaid, out=out)
+
+
+store_app = _make_group("store", "Check, repair, back up and restore what the server keeps.")
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there without asking.")]
+
+
+@store_app.command("check", add_help_option=False)
+def store_check(config: ConfigPath = None, help: Help = False) -> None:
+    """Read the whole store, also while a server uses it, and say whether it is damaged. Exit code 1: it is."""
+    from rightseat.cli.store import check_store
+
+    raise typer.Exit(check_store(config))
+
+
+@store_app.command("repair", add_help_option=False)
+def store_repair(config: ConfigPath = None, help: Help = False) -> None:
+    """Carry over to a new file all that can be read of a damaged one, which is kept. The server must be stopped."""
+    from rightseat.cli.store import repair_store
+
+    repair_store(config)
+
+
+@store_app.command("backup", add_help_option=False)
+def store_backup(
+    file: Annotated[Path, typer.Argument(help="The file to write.")],
+    config: ConfigPath = None,
+    force: Force = False,
+    help: Help = False,
+) -> None:
+    """Copy the store to one file, also while a server uses it."""
+    from rightseat.cli.store import back_up_store
+
+    back_up_store(file, config, force=force)
+
+
+@store_app.command("restore", add_help_option=False)
+def store_restore(
+    file: Annotated[Path, typer.Argument(help="A file that `rightseat store backup` has written.")],
+    config: ConfigPath = None,
+    force: Force = False,
+    help: Help = False,
+) -> None:
+    """Replace the store by a backup; the present one is kept. The server must be stopped."""
+    from rightseat.cli.store import restore_store
+
+    restore_store(file, config, force=force)
 
 
 def main() -> None:

@@ -5,20 +5,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import typer
 
 from rightseat.cli import log
 from rightseat.cli.plugins import prepare_output
-from rightseat.config.secret import Secret, is_reference, resolve_reference
+from rightseat.config.secret import Secret, is_reference, mask, resolve_reference
 from rightseat.config.settings import Config
 from rightseat.doctor import running_server, setup
 from rightseat.doctor.client import ProbeClient, Unreachable
+from rightseat.doctor.openbb.ask import OpenBBQuestion, ask_agent, read_body, read_item
 from rightseat.doctor.openbb.examine import examine
-from rightseat.doctor.result import CheckResult, broken, chain, good, skipped
+from rightseat.doctor.openbb.reply import ExaminedReply
+from rightseat.doctor.openbb.screen import ScreenPart, remove_control
+from rightseat.doctor.openbb.simulated_client import PAGE_ORIGIN
+from rightseat.doctor.result import CheckResult, Fault, broken, chain, good, report_faults, skipped
 from rightseat.errors import ConfigError
+from rightseat.http.descriptors import get_descriptor_limit
+from rightseat.models.llamacpp.machine import get_machine
 from rightseat.server import service
 from rightseat.types.streams import closing
 from rightseat.wiring.lookup import load_all
@@ -31,9 +38,61 @@ def run_doctor(url: str | None, key: str | None, path: Path | None, *, as_json: 
     return print_report(stream_checks(url, secret, path), as_json=as_json)
 
 
-def run_openbb_doctor(url: str, headers: Sequence[str], *, as_json: bool) -> int:
+def run_openbb_doctor(url: str, headers: Sequence[str], origin: str | None, *, as_json: bool) -> int:
     """Check any OpenBB agent server; returns the exit code."""
-    return print_report(examine(url, dict(map(parse_header, headers))), as_json=as_json)
+    origin = (origin or PAGE_ORIGIN).rstrip("/")
+    return print_report(examine(url, dict(map(parse_header, headers)), origin), as_json=as_json)
+
+
+def reject_options(options: Mapping[str, object], needed: str) -> None:
+    """Raise ConfigError if one of the options is given: they have no effect without the needed one."""
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise ConfigError(f"{', '.join(given)}: works only with {needed}")
+
+
+def make_question(text: str | None, agent: str | None, body: Path | None, data: Sequence[str]) -> OpenBBQuestion:
+    request = read_body(body) if body else {}
+    if not text and not request.get("messages"):
+        raise ConfigError("--ask: give a question, or messages in the file of --body")
+    return OpenBBQuestion(text=text or "", body=request, items=dict(map(read_item, data)), agent=agent or "")
+
+
+def run_openbb_question(
+    url: str, headers: Sequence[str], origin: str | None, question: OpenBBQuestion, *, as_json: bool
+) -> int:
+    """Ask an OpenBB agent a question and print what a person would see; returns the exit code."""
+    log.configure_logging("console", "warning")
+    prepare_output()
+    origin = (origin or PAGE_ORIGIN).rstrip("/")
+    answers = ask_agent(url, dict(map(parse_header, headers)), question, origin)
+    parts, faults = asyncio.run(print_screen(answers, quiet=as_json))
+    bad = any(fault.enforced for fault in faults)
+    if as_json:
+        lines = [line.to_dict() for line in report_faults(ANSWER_LINE, faults)]
+        screen = [msgspec.to_builtins(part) for part in parts]
+        typer.echo(mask(json.dumps({"ok": not bad, "screen": screen, "lines": lines}, indent=2)))
+    elif faults:
+        typer.echo()
+        for line in report_faults(ANSWER_LINE, faults):
+            typer.echo(remove_control(line.format_text()))
+    return 1 if bad else 0
+
+
+ANSWER_LINE = "openbb: answer"
+
+
+async def print_screen(answers: AsyncIterator[ExaminedReply], *, quiet: bool) -> tuple[list[ScreenPart], list[Fault]]:
+    """Print the screen, answer by answer, unless it is `quiet`; returns its parts and the faults of all answers."""
+    parts: list[ScreenPart] = []
+    faults: list[Fault] = []
+    async with closing(answers) as stream:
+        async for answer in stream:
+            parts += answer.parts
+            faults += answer.faults
+            for part in () if quiet else answer.parts:
+                typer.echo(mask(part.format_text()))
+    return parts, faults
 
 
 def print_report(checks: AsyncIterator[CheckResult], *, as_json: bool) -> int:
@@ -83,12 +142,18 @@ async def stream_checks(url: str | None, key: Secret | None, path: Path | None) 
 
 async def stream_config_checks(config: Config) -> AsyncIterator[CheckResult]:
     yield setup.check_store(config)
+    if config.server.workers != 1:
+        yield check_workers(config)
     yield setup.check_machine()
+    # `serve` raises its soft limit to the hard one.
+    yield setup.check_descriptors(config, get_descriptor_limit(hard=True))
     yield setup.check_engine(config)
     yield setup.check_embedded_weights(config)
     config = setup.without_local_model(config)
     models, lines = setup.check_models(config)
     for line in (*lines, *setup.check_model_files(models), *setup.check_tools(config), *setup.check_databases(config)):
+        yield line
+    for line in setup.check_sandbox(config):
         yield line
     built, line = setup.check_runtime(config)
     yield line
@@ -123,7 +188,8 @@ async def stream_server_checks(
                 "server", f"{base} is answered by another program, not by rightseat", "stop that program, or give --url"
             )
             return
-        yield good("server", f"runs at {base}")
+        workers = await running_server.read_workers(client)
+        yield good("server", f"runs at {base}" + (f" with {workers} workers" if workers > 1 else ""))
         async with closing(stream_door_checks(client, None if url else config)) as checks:
             async for line in checks:
                 yield line
@@ -147,6 +213,17 @@ def explain_absence(base: str, why: str, config: Config | None) -> list[CheckRes
         return [broken("server", f"{base}: {why}", "start it: rightseat serve, or correct --url")]
     line = skipped("server", f"not running at {base}", "start it: rightseat serve")
     return [line, check_port(config)]
+
+
+def check_workers(config: Config) -> CheckResult:
+    # Imported here: one worker needs nothing of it.
+    from rightseat.server.workers.count import count_workers
+
+    try:
+        count = count_workers(config)
+    except ConfigError as error:
+        return broken("workers", error.message, "correct [server] workers")
+    return good("workers", f"{count} process{'' if count == 1 else 'es'} on {get_machine().processors} processors")
 
 
 def check_port(config: Config) -> CheckResult:

@@ -14,7 +14,7 @@ import traceback
 from datetime import UTC, datetime
 from typing import Any
 
-from rightseat.config.secret import mask
+from rightseat.config.secret import mask, mask_values
 from rightseat.http.endpoint import REQUEST_ID
 from rightseat.runtime.incidents import current_thread_and_run
 
@@ -25,9 +25,10 @@ FOREIGN_LOGGERS = ("rightseat.models.", "rightseat.agents.", "rightseat.mcp.")
 
 
 class RedactingFormatter(logging.Formatter):
-    def __init__(self, *, foreign_text: bool = True) -> None:
+    def __init__(self, *, foreign_text: bool = True, worker: int | None = None) -> None:
         super().__init__()
         self.foreign_text = foreign_text
+        self.worker = worker
 
     def formatException(self, ei: Any) -> str:
         return super().formatException(ei) if self.foreign_text else format_without_messages(ei[1])
@@ -63,9 +64,10 @@ class ConsoleFormatter(RedactingFormatter):
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
         # The message only: line breaks of tracebacks stay.
-        message = escape_control(self.get_message(record))
+        message = escape_control(mask(self.get_message(record)))
         # A run may have the same id as its request.
-        known = dict.fromkeys((REQUEST_ID.get(), *current_thread_and_run()))
+        worker = "" if self.worker is None else f"w{self.worker}"
+        known = dict.fromkeys((worker, REQUEST_ID.get(), *current_thread_and_run()))
         ids = " ".join(escape_control(id[:MAX_ID]) for id in known if id)
         request = f" [{ids}]" if ids else ""
         line = f"{time} {record.levelname.lower():<7} {record.name}{request} {message}"
@@ -81,6 +83,8 @@ class JsonFormatter(RedactingFormatter):
             "logger": record.name,
             "message": self.get_message(record),
         }
+        if self.worker is not None:
+            line["worker"] = self.worker
         if request := REQUEST_ID.get():
             line["request_id"] = request
         thread, run = current_thread_and_run()
@@ -89,15 +93,15 @@ class JsonFormatter(RedactingFormatter):
         line |= getattr(record, "fields", {})
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return mask(json.dumps(line))
+        return json.dumps(mask_values(line), default=str)
 
 
-def configure_logging(kind: str, level: str, *, foreign_text: bool = True) -> None:
-    """Set up the root logger. `foreign_text`: whether messages of foreign exceptions are logged."""
+def configure_logging(kind: str, level: str, *, foreign_text: bool = True, worker: int | None = None) -> None:
+    """Set up the root logger. `foreign_text`: whether messages of foreign exceptions are logged; `worker`: the number
+    of this process among several."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        JsonFormatter(foreign_text=foreign_text) if kind == "json" else ConsoleFormatter(foreign_text=foreign_text)
-    )
+    formatter = JsonFormatter if kind == "json" else ConsoleFormatter
+    handler.setFormatter(formatter(foreign_text=foreign_text, worker=worker))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
+
+from msgspec import Struct, json, structs
 
 from rightseat import __version__
 from rightseat.cli import log
@@ -130,20 +131,45 @@ def print_startup(startup_rows: list[Row], base: str, out: TextIO | None = None)
     console.print(Text(footer, "dim"))
 
 
-def serve(
-    path: Path | None,
-    *,
-    host: str | None,
-    port: int | None,
-    model: str | None,
-    flags: Mapping[str, Any],
-    plugins: Sequence[Path] = (),
-) -> None:
-    reload_config = partial(load_config, path, host=host, port=port, model=model, flags=flags, plugins=tuple(plugins))
-    config = reload_config()
+class ServeArguments(Struct, frozen=True, kw_only=True):
+    """The command line of `rightseat serve`: what the configuration is read with, at the start and at each reload."""
+
+    path: Path | None = None
+    host: str | None = None
+    port: int | None = None
+    workers: str | None = None
+    model: str | None = None
+    flags: Mapping[str, Any] = {}
+    plugins: tuple[Path, ...] = ()
+
+    def load(self, removable: Collection[Path] = ()) -> Config:
+        return load_config(**structs.asdict(self), removable=removable)
+
+    def encode(self) -> str:
+        """Return the arguments as JSON, for a worker."""
+        return json.encode(self, enc_hook=str).decode()
+
+    @classmethod
+    def decode(cls, text: str) -> ServeArguments:
+        return json.decode(text, type=cls, dec_hook=lambda kind, value: kind(value))
+
+    def reload(self, running: Service) -> Config:
+        # A folder that is removed under the running server takes its plugins away; it does not stop the reload.
+        return prepare_config(self.load(running.config.plugin_paths), fetch=False)
+
+
+def serve(arguments: ServeArguments) -> None:
+    config = arguments.load()
     settings = config.server
     log.configure_logging(settings.log, settings.log_level, foreign_text=not config.production)
     service.check_exposure(config)
+    if settings.workers != 1:
+        # Imported here: one worker needs nothing of it.
+        from rightseat.cli.workers import count_workers, supervise
+
+        if count_workers(config) > 1:
+            supervise(arguments, config)
+            return
     # Fail before a long download if the port is taken.
     service.open_listener(settings.host, settings.port).close()
     config = prepare_config(config)
@@ -155,17 +181,22 @@ def serve(
     def on_ready() -> None:
         # Printed before the ready file is written; a closed stdout must not stop the server.
         with contextlib.suppress(OSError):
-            choice = choose_model(config)
-            notes = find_notes(app, config, choice)
-            rows = list_startup_rows(config, choice, base, load_all("doors"), app.runtime.plugins, notes)
-            print_startup(rows, base)
-        if ready := os.environ.get("RIGHTSEAT_READY_FILE"):
-            service.write_ready_file(Path(ready), base)
-
-    def reload_current() -> Config:
-        # A folder that is removed under the running server takes its plugins away; it does not stop the reload.
-        return prepare_config(reload_config(removable=running.config.plugin_paths), fetch=False)
+            print_startup(list_app_rows(app, config, base), base)
+        announce_ready(base)
 
     with listener:
-        running = Service(app, config, reload_current)
+        running = Service(app, config, lambda: arguments.reload(running))
         UvicornServer(running, settings, on_ready).run(sockets=[listener])
+
+
+def list_app_rows(app: App, config: Config, base: str) -> list[Row]:
+    """Return the summary's lines of a running application."""
+    choice = choose_model(config)
+    notes = find_notes(app, config, choice)
+    return list_startup_rows(config, choice, base, load_all("doors"), app.runtime.plugins, notes)
+
+
+def announce_ready(base: str) -> None:
+    """Write the URL to the file that RIGHTSEAT_READY_FILE names, if it does."""
+    if ready := os.environ.get("RIGHTSEAT_READY_FILE"):
+        service.write_ready_file(Path(ready), base)

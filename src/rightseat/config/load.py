@@ -33,6 +33,7 @@ from rightseat.config.settings import (
     DatabaseSettings,
     HookSettings,
     LimitSettings,
+    LiveSettings,
     McpSettings,
     ModelSettings,
     PluginSettings,
@@ -41,6 +42,7 @@ from rightseat.config.settings import (
     ToolSettings,
 )
 from rightseat.errors import ConfigError
+from rightseat.types.agent_card import find_card_problems
 
 CONFIG_FILE = "rightseat.toml"
 _URL_PASSWORD = re.compile(r"://[^/@]*:[^/@]+@")
@@ -65,6 +67,7 @@ def check_config(
         "tools": _check_tools(raw.get("tools", {}), models, problems),
         "limits": check_struct(raw.get("limits", {}), LimitSettings, ("limits",), problems),
         "store": check_struct(raw.get("store", {}), StoreSettings, ("store",), problems),
+        "live": check_struct(raw.get("live", {}), LiveSettings, ("live",), problems),
         "hooks": _check_hooks(raw.get("hooks", {}), problems),
         "guardrails": check_named_tables(raw, "guardrails", check_guard, folder, problems),
     }
@@ -76,6 +79,7 @@ def check_config(
     if tables["auth"] and tables["limits"]:
         _check_owners(tables["limits"], tables["auth"], problems)
     check_guard_references(raw, problems)
+    _check_agent_ids(tables["assistants"], problems)
     return None if problems.items else Config(path=path, **tables)
 
 
@@ -231,8 +235,22 @@ def _check_assistant(
     for tool in tools if isinstance(tools, list) else ():
         if isinstance(tool, str) and tool not in BUILTIN_TOOLS:
             _check_tool_name(tool, (*key, "tools"), problems)
+    if assistant:
+        for place, problem in find_card_problems(assistant.id, assistant.features, assistant.endpoints):
+            problems.add((*key, *place), problem)
     system = _read_system_prompt(table, key, folder, problems)
     return msgspec.structs.replace(assistant, system=system) if assistant else None
+
+
+def _check_agent_ids(assistants: Mapping[str, AssistantSettings], problems: ConfigProblems) -> None:
+    """Check that no two assistants have one id or one path of their own: Workspace takes a second id for the first."""
+    owners: dict[tuple[Key, str], str] = {}
+    for name, settings in assistants.items():
+        values: dict[Key, str] = {("id",): settings.id, ("endpoints", "query"): settings.endpoints.query}
+        for place, value in values.items():
+            if value and (owner := owners.setdefault((place, value), name)) != name:
+                text = f"{value!r} is that of [assistants.{owner}] already. Give each its own."
+                problems.add(("assistants", name, *place), text)
 
 
 def _check_tool_name(name: str, key: Key, problems: ConfigProblems) -> None:
@@ -272,6 +290,7 @@ def load_config(
     *,
     host: str | None = None,
     port: int | None = None,
+    workers: str | None = None,
     model: str | None = None,
     flags: Mapping[str, Any] = {},
     plugins: Iterable[Path] = (),
@@ -285,7 +304,9 @@ def load_config(
     if path is None and Path(CONFIG_FILE).is_file():
         path = Path(CONFIG_FILE)
     config = Config() if path is None else _read_config(path, removable)
-    config = _apply_overrides(config, _drop_none(host=host, port=port), model or "", env)
+    config = _apply_overrides(
+        config, _drop_none(host=host, port=port, workers=_parse_workers(workers)), model or "", env
+    )
     all_plugins = (*config.plugins, *(_plugin_settings(folder, removable) for folder in plugins))
     return msgspec.structs.replace(config, flags=_drop_none(**flags), plugins=all_plugins)
 
@@ -317,6 +338,15 @@ def _parse_port(text: str) -> int:
         return msgspec.convert({"port": text}, ServerSettings, strict=False).port
     except msgspec.ValidationError:
         raise ConfigError(f"RIGHTSEAT_PORT: expected a number from 0 to 65535, got {text!r}.") from None
+
+
+def _parse_workers(text: str | None) -> int | str | None:
+    if text is None or text == "auto":
+        return text
+    try:
+        return msgspec.convert({"workers": text}, ServerSettings, strict=False).workers
+    except msgspec.ValidationError:
+        raise ConfigError(f"--workers: expected a number from 1 to 256, or auto, got {text!r}.") from None
 
 
 def _read_config(path: Path, removable: Collection[Path]) -> Config:

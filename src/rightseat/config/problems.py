@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
@@ -161,7 +161,8 @@ def check_struct(table: Any, kind: type[S], key: Key, problems: ConfigProblems) 
 def _check_value(value: Any, kind: Any, key: Key, problems: ConfigProblems) -> None:
     options = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     inner = next((o for o in options if isinstance(o, type) and issubclass(o, Struct)), None)
-    if inner is not None:
+    other_types = [option for option in options if option not in (inner, NoneType)]
+    if inner is not None and (isinstance(value, dict) or not other_types):
         check_struct(value, inner, key, problems)
     elif get_origin(kind) is dict and isinstance(value, dict):
         for name, item in value.items():

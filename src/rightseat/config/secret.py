@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hmac
+import json
 import logging
 import os
 from pathlib import Path
 from typing import Never
+from urllib.parse import quote, quote_plus
 
 from rightseat.errors import ConfigError
 
@@ -24,6 +26,33 @@ def mask(text: str) -> str:
     return text
 
 
+def mask_values(value: object) -> object:
+    """Replace all known secrets in the texts of a log line's fields, before they are encoded."""
+    match value:
+        case str():
+            return mask(value)
+        case dict():
+            return {mask(str(name)): mask_values(item) for name, item in value.items()}
+        case list() | tuple():
+            return [mask_values(item) for item in value]
+        case _:
+            return value
+
+
+def list_spellings(value: str) -> set[str]:
+    """List a secret as other code may have written it: in JSON, a repr, a URL, a header."""
+    encoded = value.encode("utf-8", "surrogateescape")
+    quoted = {json.dumps(value), json.dumps(value, ensure_ascii=False), repr(value), repr(encoded)[1:]}
+    # The last is what a header shows, because headers are decoded as latin-1.
+    return {
+        value,
+        *(text[1:-1] for text in quoted),
+        quote(encoded, safe=""),
+        quote_plus(encoded),
+        encoded.decode("latin-1"),
+    }
+
+
 class Secret:
     """String that only `reveal()` returns: never a repr, a log line, an f-string or a pickle."""
 
@@ -32,7 +61,7 @@ class Secret:
     def __init__(self, value: str) -> None:
         self._value = value
         if len(value) >= MIN_MASKED_CHARS:
-            _known.add(value)
+            _known.update(list_spellings(value))
 
     def reveal(self) -> str:
         return self._value

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct, field
 
 from rightseat.config.guardrails import GuardSettings, Number, Seconds
 from rightseat.config.secret import Secret
+from rightseat.types.agent_card import CardEndpoints, CustomFeature
 
 Count = Annotated[int, Meta(ge=1)]
 
@@ -37,6 +38,7 @@ class GraphQLLimits(Struct, frozen=True, kw_only=True):
 
 DEFAULT_FORWARD_HEADERS = ("authorization", "x-*")
 Port = Annotated[int, Meta(ge=0, le=65535)]
+Workers = Annotated[int, Meta(ge=1, le=256)] | Literal["auto"]
 Amount = Annotated[float, Meta(ge=0)]
 Address = Annotated[str, Meta(pattern=r"^[0-9a-fA-F:.]+(/[0-9]{1,3})?$")]
 
@@ -46,11 +48,14 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """The address to listen on. Any address except loopback requires [auth]."""
     port: Port = 7777
     """The TCP port to listen on. 0 takes a free port."""
+    workers: Workers = 1
+    """The number of processes that serve the port. `auto` is one for each processor that this process may use, and 1
+    where a local model answers."""
     public_url: str = ""
     """The URL that clients use for this server, for example behind a proxy. Requests for its host name are accepted
     too."""
     cors: tuple[str, ...] = ()
-    """Origins whose pages may call this server, besides the server's own origin."""
+    """Origins whose pages may call this server, such as `https://app.example.com`, besides the server's own origin."""
     hosts: tuple[str, ...] = ()
     """Host names that requests may use, besides those of loopback, `host` and `public_url`."""
     trusted_proxies: tuple[Address, ...] = ()
@@ -65,6 +70,9 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """Seconds that a client has to send the body of a request."""
     keep_alive: Seconds = 15
     """Seconds without data on a stream after which the server sends a keep-alive."""
+    first_byte: Seconds = 2
+    """Seconds after which the server sends the head of a stream and a comment while the model is still silent, so that
+    proxies do not cut the connection. An error after that is part of the stream; before, it has its own HTTP status."""
     send_timeout: Seconds = 60
     """Seconds without progress after which the server closes the connection of a slow reader."""
     grace: Annotated[float, Meta(ge=0)] = 30
@@ -89,6 +97,9 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     forward_headers: tuple[str, ...] = DEFAULT_FORWARD_HEADERS
     """Request headers that agents and tools may see. `x-*` means all headers with that prefix, except those that
     proxies and platforms add. A key of this server is never forwarded."""
+    fetch_allow: tuple[str, ...] = ()
+    """Hosts and networks from which OpenBB's files and pages are fetched although they are not public, such as
+    `files.intranet` or `10.1.2.0/24`."""
     mcp_allow: tuple[str, ...] = ()
     """URLs of MCP servers that a request may name itself, as CopilotKit's `mcpServers` does. All others are refused."""
     aliases: dict[str, Annotated[str, Meta(min_length=1)]] = {}
@@ -167,7 +178,14 @@ class AssistantSettings(Struct, frozen=True, kw_only=True):
     description: str = ""
     """What the assistant is for, in one sentence."""
     image: str = ""
-    """The URL of the assistant's picture."""
+    """The URL of the assistant's picture. Without it, OpenBB shows rightseat's."""
+    id: str = ""
+    """The agent's id in OpenBB's agents.json. Without it, `rightseat-NAME`."""
+    features: dict[str, bool | CustomFeature] = {}
+    """What OpenBB Workspace offers with the agent: its own features as true or false, such as `file-upload`, and
+    options of yours as tables with a label, which users set and your tools read."""
+    endpoints: CardEndpoints = CardEndpoints()
+    """The agent's addresses in OpenBB's agents.json, if they are not the usual ones."""
     plugins: tuple[str, ...] | None = None
     """Ids of the plugins that the assistant may use. Without the key all, with [] none."""
     agents: tuple[str, ...] = ()
@@ -180,6 +198,8 @@ class AssistantSettings(Struct, frozen=True, kw_only=True):
     """The most calls of the model in one turn."""
     tool_timeout: Seconds = 60
     """Seconds that one tool call may take."""
+    date: bool = False
+    """Whether the prompt says today's date in the server's time zone. The OpenBB door always says it, in the user's."""
     truncation: Literal["auto", "disabled"] = "auto"
     """What happens to a conversation that does not fit the model: `auto` drops its oldest turns, `disabled` refuses
     it. A client may choose at the OpenAI door."""
@@ -237,6 +257,11 @@ class PluginSettings(Struct, frozen=True, kw_only=True):
     environment: dict[str, Secret] = {}
     """Environment variables of Python tools, as `env:NAME` or `file:PATH`. The tools see none of the server's
     variables."""
+    lib: Literal["confined", "trusted"] = "confined"
+    """How Python tools run. `confined`: they read their plugin, Python and the system's libraries, write only a scratch
+    folder, and are left out where the machine cannot confine them. `trusted`: they may do what the server may."""
+    read: tuple[str, ...] = ()
+    """Further files and folders that confined Python tools may read, absolute or relative to rightseat.toml."""
 
 
 class McpSettings(Struct, frozen=True, kw_only=True):
@@ -295,6 +320,8 @@ class DatabaseSettings(Struct, frozen=True, kw_only=True):
     """The largest result, in MB."""
     timeout: Seconds = 30
     """Seconds for one query."""
+    memory_mb: Annotated[int, Meta(ge=64)] = 1024
+    """The memory of one query of SQLite or DuckDB, in MB. PostgreSQL and MySQL have limits of their own."""
 
 
 class OwnerLimits(Struct, frozen=True, kw_only=True):
@@ -335,6 +362,8 @@ class HookSettings(Struct, frozen=True, kw_only=True):
     """A function, as `module:attribute`, that gets the request and the answer of each run."""
     on_error: str = ""
     """A function, as `module:attribute`, that gets each failed run."""
+    on_feedback: str = ""
+    """A function, as `module:attribute`, that gets each vote on an answer. The client waits for it."""
     timeout: Seconds = 5
     """Seconds for each call of a hook."""
 
@@ -359,6 +388,14 @@ class StoreSettings(Struct, frozen=True, kw_only=True):
     ask for the conversation again (CopilotKit 1.10 and before), `all` every run of every door."""
     orphan_seconds: Seconds = 300
     """Seconds without a connected client after which a run on a thread is stopped."""
+    damaged: Literal["replace", "refuse"] = "replace"
+    """What a start does with a damaged file: `replace` keeps it aside and carries over to a new file all that can be
+    read, `refuse` stops with an error until it is repaired or restored by hand."""
+
+
+class LiveSettings(Struct, frozen=True, kw_only=True):
+    lease_seconds: Annotated[float, Meta(ge=0.5, le=600)] = 10
+    """Seconds without a sign of life after which a worker of `[server] workers` is killed and replaced."""
 
 
 class Config(Struct, frozen=True, kw_only=True):
@@ -373,6 +410,7 @@ class Config(Struct, frozen=True, kw_only=True):
     tools: ToolSettings = field(default_factory=ToolSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
+    live: LiveSettings = field(default_factory=LiveSettings)
     hooks: HookSettings = field(default_factory=HookSettings)
     guardrails: dict[str, GuardSettings] = {}
     path: Path | None = None

@@ -13,7 +13,7 @@ from msgspec import Struct
 from yarl import URL
 
 from rightseat.errors import RightseatError
-from rightseat.http.client import HttpClients, IncompleteResponse, InvalidHttpResponse, format_request_head
+from rightseat.http.client import HttpClients, IncompleteResponse, InvalidHttpResponse, Response, format_request_head
 from rightseat.http.fetch.exchange import decode_body
 from rightseat.types.streams import closing
 
@@ -24,10 +24,6 @@ MAX_BODY = 1 << 30
 DEFAULT_HEADERS = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate", "User-Agent": "rightseat"}
 
 
-class Unreachable(Exception):
-    """No reply; the message says why, in words for the report."""
-
-
 class ProbeReply(Struct, frozen=True):
     status: int
     headers: dict[str, str]
@@ -36,6 +32,36 @@ class ProbeReply(Struct, frozen=True):
     first_byte_seconds: float
     """Seconds until the first byte of the body."""
     last_byte_seconds: float
+
+
+class Unreachable(Exception):
+    """No whole reply; the message says why, in words for the report. `partial` is what came of it."""
+
+    def __init__(self, why: str, partial: ProbeReply | None = None) -> None:
+        super().__init__(why)
+        self.partial = partial
+
+
+class ReplyBuffer:
+    """Collects a reply, so that what came before a cut is there too."""
+
+    def __init__(self) -> None:
+        self.started_at = time.monotonic()
+        self.first_byte_at = 0.0
+        self.response: Response | None = None
+        self.pieces: list[bytes] = []
+
+    def add(self, piece: bytes) -> None:
+        self.first_byte_at = self.first_byte_at or time.monotonic()
+        self.pieces.append(piece)
+
+    def make_reply(self) -> ProbeReply | None:
+        """Return the reply so far; None before its head."""
+        if self.response is None:
+            return None
+        end = time.monotonic()
+        first, last = (self.first_byte_at or end) - self.started_at, end - self.started_at
+        return ProbeReply(self.response.status, self.response.headers, b"".join(self.pieces), first, last)
 
 
 class ProbeClient:
@@ -66,34 +92,35 @@ class ProbeClient:
             sent_headers["Authorization"] = f"Bearer {self.key}"
         if body:
             sent_headers["Content-Type"] = "application/json"
+        buffer = ReplyBuffer()
         try:
             async with asyncio.timeout(seconds):
-                return await self._send_once(method, path, body, sent_headers)
+                return await self._send_once(method, path, body, sent_headers, buffer)
         except TimeoutError:
-            raise Unreachable(f"no whole answer within {seconds:g} s") from None
+            raise Unreachable(f"no whole answer within {seconds:g} s", buffer.make_reply()) from None
         except (OSError, ValueError, RightseatError) as error:
-            raise Unreachable(describe_error(error)) from None
+            raise Unreachable(describe_error(error), buffer.make_reply()) from None
 
-    async def _send_once(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> ProbeReply:
-        started = time.monotonic()
+    async def _send_once(
+        self, method: str, path: str, body: bytes, headers: dict[str, str], buffer: ReplyBuffer
+    ) -> ProbeReply:
         url = URL(self.base + path)
         head = format_request_head(method, url, headers)
         response = await self._clients.get(url).send(head, body or None, math.inf)
-        arrivals: list[float] = []
-        data = b""
         try:
             await response.wait_for_head()
+            buffer.response = response
             self.reused_connections += response.reused
             encoding = response.headers.get("content-encoding", "")
             # After decompression: a compressor that holds back the text may send its header at once.
             async with closing(decode_body(response.iter_body(), encoding, MAX_BODY)) as pieces:
                 async for piece in pieces:
-                    arrivals.append(time.monotonic())
-                    data += piece
+                    buffer.add(piece)
         finally:
             response.close()
-        first, last = (arrivals[0] if arrivals else time.monotonic()), time.monotonic()
-        return ProbeReply(response.status, response.headers, data, first - started, last - started)
+        reply = buffer.make_reply()
+        assert reply is not None
+        return reply
 
 
 def describe_error(error: Exception) -> str:

@@ -15,9 +15,14 @@ from rightseat.errors import Unauthorized
 from rightseat.http.endpoint import Door, Probe, collect_body
 from rightseat.http.security import is_loopback
 
+DEGRADED = "degraded"
+
 
 def check_health(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
-    return None if read_field(body, "status") == "ok" else f"HTTP {status}, not a health reply of rightseat"
+    state = read_field(body, "status")
+    if state == DEGRADED:
+        return f"{DEGRADED}. {read_field(body, 'descriptors')}"
+    return None if state == "ok" else f"HTTP {status}, not a health reply of rightseat"
 
 
 def check_ready(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
@@ -51,7 +56,14 @@ def read_field(body: bytes, name: str) -> Any:
 async def is_rightseat(client: ProbeClient) -> bool:
     """Whether a rightseat server answers; raises Unreachable if nothing does."""
     reply = await client.send("GET", "/health", anonymous=True, seconds=REACH_SECONDS)
-    return bool(read_field(reply.body, "status") == "ok")
+    return read_field(reply.body, "status") in ("ok", DEGRADED)
+
+
+async def read_workers(client: ProbeClient) -> int:
+    """Return how many processes the server has."""
+    reply = await client.send("GET", "/health", anonymous=True, seconds=REACH_SECONDS)
+    workers = read_field(reply.body, "workers")
+    return workers if isinstance(workers, int) else 1
 
 
 async def check_connection(client: ProbeClient) -> AsyncIterator[CheckResult]:

@@ -22,18 +22,22 @@ from rightseat.config.settings import Config, ModelSettings
 from rightseat.doctor.client import REACH_SECONDS, ProbeClient, Unreachable
 from rightseat.doctor.result import CheckResult, broken, good, skipped
 from rightseat.errors import ConfigError
+from rightseat.http.descriptors import choose_reserve_size
 from rightseat.models.llamacpp import gguf, weights
 from rightseat.models.llamacpp.machine import get_machine
 from rightseat.models.llamacpp.model import LlamaCppModel
+from rightseat.plugins.load import LIB
+from rightseat.plugins.python.tools import TRUST_FIX
 from rightseat.plugins.sql.query import QueryFailed
-from rightseat.stores.sqlite.database import MIGRATIONS
+from rightseat.stores.sqlite.database import MIGRATIONS, check_file, open_read_only
 from rightseat.stores.sqlite.store import DATABASE_FILE
+from rightseat.tools.sandbox.machine import probe_machine
 from rightseat.types.model import Model, find_protocol
 from rightseat.wiring import default_model
 from rightseat.wiring.default_model import ENGINE_PACKAGE, choose_model
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.models import make_configured_model
-from rightseat.wiring.plugins import open_configured_database
+from rightseat.wiring.plugins import open_configured_database, plugin_folders
 from rightseat.wiring.runtime import Runtime
 from rightseat.wiring.storage import SQLITE, data_folder, describe_store_location
 
@@ -158,6 +162,22 @@ def check_plugins(runtime: Runtime) -> Iterator[CheckResult]:
             yield good(f"plugin {id}", f"{len(loaded_plugin.tools)} tools")
 
 
+def check_sandbox(config: Config) -> Iterator[CheckResult]:
+    """Check what confines the Python tools of plugins here, by a child that attacks this process."""
+    what = "plugins, Python tools"
+    folders = [(path, settings) for path, settings in plugin_folders(config).items() if settings.enabled]
+    with_code = [(path, settings) for path, settings in folders if (path / LIB).is_dir()]
+    trusted = [path.name for path, settings in with_code if settings.lib == "trusted"]
+    if trusted:
+        yield skipped(what, f"trusted, they may do what the server may: {', '.join(trusted)}")
+    if len(trusted) < len(with_code):
+        report = probe_machine()
+        if report.holds:
+            yield good(what, f"confined {report.describe()}; every attack of the probe failed")
+        else:
+            yield broken(what, f"left out, not confined: {report.describe()}", TRUST_FIX)
+
+
 def check_runtime(config: Config) -> tuple[Runtime | None, CheckResult]:
     """Build the runtime as `serve` does, to find errors that single checks miss."""
     try:
@@ -168,7 +188,7 @@ def check_runtime(config: Config) -> tuple[Runtime | None, CheckResult]:
 
 
 OTHER_FOLDER_FIX = "name another folder in [store] path or RIGHTSEAT_DATA, or free disk space"
-MOVE_FILE_FIX = "move the file away, and the server creates a new one; or restore the .bak copy beside it"
+REPAIR_FIX = "stop the server, then run `rightseat store repair`; or bring back a backup with `rightseat store restore`"
 
 
 def check_store(config: Config) -> CheckResult:
@@ -182,8 +202,11 @@ def check_store(config: Config) -> CheckResult:
         return good("store", f"{folder}: nothing stored yet")
     try:
         version, threads = read_version_and_count(file)
+        problem = check_file(file, whole=True) if version <= len(MIGRATIONS) else ""
     except sqlite3.Error as error:
-        return broken("store", f"cannot read {file}: {error}", MOVE_FILE_FIX)
+        return broken("store", f"cannot read {file}: {error}", REPAIR_FIX)
+    if problem:
+        return broken("store", f"{file} is damaged: {problem}", REPAIR_FIX)
     if version > len(MIGRATIONS):
         newer = f"{file} was written by a newer rightseat: version {version}, supported here: {len(MIGRATIONS)}"
         return broken("store", newer, "install the newer rightseat, or name another folder in [store] path")
@@ -207,7 +230,7 @@ def find_write_problem(folder: Path) -> str | None:
 
 def read_version_and_count(file: Path) -> tuple[int, int]:
     """Return the schema version and the number of threads; opens read-only, since a server may use it."""
-    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=2)) as database:
+    with closing(open_read_only(file)) as database:
         (version,) = database.execute("PRAGMA user_version").fetchone()
         if version == 0:
             return 0, 0
@@ -244,6 +267,24 @@ def without_local_model(config: Config) -> Config:
     if why and default_model.needs_embedded_model(config) and not default_model.requests_embedded_model(config):
         return default_model.with_demo_script(config, why)
     return config
+
+
+# What the server itself has open: the store, the event loop, the log.
+OWN_DESCRIPTORS = 32
+
+
+def check_descriptors(config: Config, limit: int | None) -> CheckResult:
+    """Check the limit of open descriptors that `rightseat serve` will have: each answer takes two or more of them."""
+    what = "file descriptors"
+    if limit is None:
+        return good(what, "no limit")
+    runs = (limit - choose_reserve_size(limit) - OWN_DESCRIPTORS) // 2
+    text = f"limit {limit}, {choose_reserve_size(limit)} of them kept for /health and refusals"
+    if runs >= config.server.max_runs:
+        return good(what, text)
+    why = f"{text}: enough for about {max(0, runs)} answers at once, max_runs is {config.server.max_runs}"
+    fix = "raise it: `ulimit -n 65536`, LimitNOFILE=65536 of a systemd unit, `--ulimit nofile=65536` of a container"
+    return (skipped if runs > 0 else broken)(what, why, fix)
 
 
 def check_machine() -> CheckResult:

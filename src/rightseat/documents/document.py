@@ -26,6 +26,8 @@ class Document(Struct, frozen=True):
     """The kind that it was read as."""
     failed: bool = False
     """Nothing could be read; `note` says why."""
+    rows: tuple[int, int] | None = None
+    """Of a table that was cut: the rows shown, and all rows."""
 
     @property
     def text_with_note(self) -> str:
@@ -70,9 +72,14 @@ class ReadRequest(Struct, frozen=True):
         return f"The file {self.name!r}" if self.name else "The document"
 
     def make_document(
-        self, text: str, *notes: str, cut: bool = False, images: tuple[ImageMessagePart, ...] = ()
+        self,
+        text: str,
+        *notes: str,
+        cut: bool = False,
+        images: tuple[ImageMessagePart, ...] = (),
+        rows: tuple[int, int] | None = None,
     ) -> Document:
-        return Document(text, join_notes(notes), cut, images, self.kind)
+        return Document(text, join_notes(notes), cut, images, self.kind, rows=rows)
 
     def make_failure(self, why: str) -> Document:
         return Document(note=join_notes([f"{self.title} {why}"]), kind=self.kind, failed=True)

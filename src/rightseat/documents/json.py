@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from rightseat.documents.document import Document, ReadRequest, cut_middle, fits_budget, share_budget
-from rightseat.documents.table import Row, RowStyle, fit_csv, fit_table
+from rightseat.documents.table import Row, RowStyle, add_rows, fit_csv, fit_table
 from rightseat.documents.text import cut_text, decode_text
 from rightseat.types.text import estimate_tokens
 
@@ -73,6 +73,8 @@ class JsonArrayStyle(RowStyle):
 class JsonCutter:
     def __init__(self) -> None:
         self.notes: list[str] = []
+        self.rows: tuple[int, int] | None = None
+        """Rows of all tables: those shown and all."""
 
     def add_note(self, note: str) -> None:
         if note not in self.notes:
@@ -110,12 +112,14 @@ class JsonCutter:
             pairs.append(f'"…":{encode_json(f"{left} keys left out")}')
         return f"{{{','.join(pairs)}}}"
 
-    def cut_table(self, value: list[dict[str, Any]], budget: int) -> str:
+    def cut_table(self, value: list[dict[str, Any]], budget: int, total: int | None = None) -> str:
+        """Cut a table. `total`: the number of all rows, if `value` has only the first and the last ones."""
         names = list_columns(value)
         rows = [[encode_json(row.get(name)) for name in names] for row in value]
-        table = fit_table([encode_json(name) for name in names], rows, budget - MIN_TOKENS, JsonArrayStyle())
+        table = fit_table([encode_json(name) for name in names], rows, budget - MIN_TOKENS, JsonArrayStyle(), total)
         for note in table.notes:
             self.add_note(note)
+        self.rows = add_rows(self.rows, table.rows)
         text = f'{{"columns":{table.header},"rows":[{",".join(table.lines)}]}}'
         return text if fits_budget(text, budget) else summarize_value(value, budget)
 
@@ -174,11 +178,11 @@ def fit_json(text: str, value: Any, request: ReadRequest, note: str) -> Document
         if exact[0] != '"' and fits_budget(exact, request.budget):
             return request.make_document(exact, note)
     if (table := to_table(value)) is not None:
-        shown, notes, cut = fit_csv(*table, request.budget)
-        return request.make_document(shown, note, *notes, cut=cut)
+        fitted = fit_csv(*table, request.budget)
+        return request.make_document(fitted.text, note, *fitted.notes, cut=fitted.cut, rows=fitted.rows)
     shape = JsonCutter()
     shown = shape.cut(value, request.budget)
-    return request.make_document(shown, note, *shape.notes, cut=True)
+    return request.make_document(shown, note, *shape.notes, cut=True, rows=shape.rows)
 
 
 def parse_json(text: str) -> Any:

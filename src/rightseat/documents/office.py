@@ -11,7 +11,7 @@ from typing import Any
 from xml.parsers import expat
 
 from rightseat.documents.document import Document, DocumentUnreadable, ReadLimits, ReadRequest, share_budget, take_head
-from rightseat.documents.table import fit_csv
+from rightseat.documents.table import add_rows, fit_csv
 from rightseat.documents.text import cut_text
 from rightseat.types.text import estimate_tokens
 
@@ -157,12 +157,13 @@ def format_sheets(sheets: list[tuple[str, list[list[str]]]], request: ReadReques
     room = request.budget - sum(estimate_tokens(title) + 2 for title in titles)
     texts: list[str] = []
     cut = bool(notes)
+    shown_rows: tuple[int, int] | None = None
     for title, (name, rows), part in zip(titles, sheets, share_budget(sizes, room), strict=True):
-        text, more, less = fit_csv(rows[0], rows[1:], part)
-        texts += [title, text] if title else [text]
-        notes += [f"Sheet {take_head(name, 20)}: {note}" if title else note for note in more]
-        cut = cut or less
-    return request.make_document(take_head("\n".join(texts), request.budget), *notes, cut=cut)
+        table = fit_csv(rows[0], rows[1:], part)
+        texts += [title, table.text] if title else [table.text]
+        notes += [f"Sheet {take_head(name, 20)}: {note}" if title else note for note in table.notes]
+        cut, shown_rows = cut or table.cut, add_rows(shown_rows, table.rows)
+    return request.make_document(take_head("\n".join(texts), request.budget), *notes, cut=cut, rows=shown_rows)
 
 
 def read_rows(sheet: Any, limits: ReadLimits) -> list[list[str]]:

@@ -45,12 +45,20 @@ class FittedTable(Struct):
     lines: list[str]
     notes: list[str] = []
     cut: bool = False
+    rows: tuple[int, int] | None = None
+    """The rows shown and all rows, where rows were dropped."""
+
+    @property
+    def text(self) -> str:
+        return "\n".join([self.header, *self.lines])
 
 
-def fit_table(columns: Row, rows: Sequence[Row], budget: int, style: RowStyle) -> FittedTable:
-    """Fit a table into `budget` tokens. Each row has one cell per column."""
+def fit_table(columns: Row, rows: Sequence[Row], budget: int, style: RowStyle, total: int | None = None) -> FittedTable:
+    """Fit a table into `budget` tokens. Each row has one cell per column. `total`: the number of all rows, if
+    `rows` are only the first and the last ones."""
+    total = len(rows) if total is None else total
     # Every row costs at least one token: a longer table cannot fit whole.
-    if len(rows) < budget:
+    if total == len(rows) < budget:
         table = format_table(columns, rows, style)
         if estimate_cost(table) <= budget:
             return table
@@ -60,11 +68,10 @@ def fit_table(columns: Row, rows: Sequence[Row], budget: int, style: RowStyle) -
         empty = (name for index, name in enumerate(columns) if index not in filled)
         notes.append(f"Empty columns left out: {format_names(empty)}.")
         columns, rows = [columns[index] for index in filled], [[row[index] for index in filled] for row in rows]
-    total = len(rows)
-    if total > 2 * budget:
+    if len(rows) > 2 * budget:
         rows = [*rows[:budget], *rows[-budget:]]
     table = shorten_table(columns, rows, total, budget, style, notes)
-    return FittedTable(table.header, table.lines, [*notes, *table.notes], True)
+    return FittedTable(table.header, table.lines, [*notes, *table.notes], True, table.rows)
 
 
 def shorten_table(
@@ -103,7 +110,7 @@ def drop_middle_rows(table: FittedTable, total: int, budget: int, style: RowStyl
     lines = [*table.lines[:first], style.format_gap(total - first - last), *table.lines[have - last :]]
     ends = f": the first {first} and the last {last}" if last else ""
     notes = [f"{first + last} of {total} rows are shown{ends}."] if total else []
-    return FittedTable(table.header, lines if total else [], notes, True)
+    return FittedTable(table.header, lines if total else [], notes, True, (first + last, total) if total else None)
 
 
 def count_affordable_columns(columns: Row, sample: Sequence[Row], budget: int) -> int:
@@ -140,10 +147,14 @@ def format_names(names: Iterable[str]) -> str:
     return f"{few} and {len(all_names) - MAX_NAMES} more" if len(all_names) > MAX_NAMES else few
 
 
-def fit_csv(columns: Row, rows: Sequence[Row], budget: int) -> tuple[str, list[str], bool]:
-    """Fit a table as CSV; returns text, notes and whether anything was cut."""
-    table = fit_table(columns, rows, budget, RowStyle())
-    return "\n".join([table.header, *table.lines]), table.notes, table.cut
+def add_rows(*counts: tuple[int, int] | None) -> tuple[int, int] | None:
+    """Add the rows of several cut tables: those shown and all."""
+    known = [count for count in counts if count is not None]
+    return (sum(shown for shown, _ in known), sum(total for _, total in known)) if known else None
+
+
+def fit_csv(columns: Row, rows: Sequence[Row], budget: int) -> FittedTable:
+    return fit_table(columns, rows, budget, RowStyle())
 
 
 def read_csv(data: bytes, request: ReadRequest) -> Document:
@@ -157,8 +168,8 @@ def read_csv(data: bytes, request: ReadRequest) -> Document:
         return cut_text(text, request, note, "It is not a well-formed table.")
     rows = [row for row in rows if any(row)]
     columns, *body = pad_rows(rows, request.limits.cells) or [[]]
-    shown, notes, cut = fit_csv(columns, body, request.budget)
-    return request.make_document(shown, note, *notes, cut=cut)
+    table = fit_csv(columns, body, request.budget)
+    return request.make_document(table.text, note, *table.notes, cut=table.cut, rows=table.rows)
 
 
 def find_delimiter(text: str) -> str:

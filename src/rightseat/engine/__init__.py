@@ -8,5 +8,7 @@
 - repeats: answers in the chat to a question that waits, and requests whose run has had its effect.
 - history: the messages as turns, with whole calls, and as the model's capabilities allow.
 - context_window, summaries: drops the oldest turns that do not fit the model; summaries that stand for them.
-- artifacts, toolsets: tables and files for doors; combined toolsets and direct tool calls.
+- artifacts, result_text: tables and files of tools for doors; results of tools as text for the model.
+- tool_events: events of tools with fields of the declared types.
+- toolsets: combined toolsets and direct tool calls.
 """

@@ -8,6 +8,7 @@ cache can use. A model that refuses a prompt before its first token gets a short
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import itertools
 import logging
@@ -20,9 +21,10 @@ from msgspec.structs import replace
 
 from rightseat.engine.history import estimate_message_tokens, split_turns
 from rightseat.errors import CallerError, ContextTooLong, RightseatError
-from rightseat.types.messages import Message, TextMessagePart
+from rightseat.types.messages import Message, TextMessagePart, measure_messages
 from rightseat.types.model import BoundModel, CountsTokens, Prompt, SamplingSettings, ToolSpec, find_protocol
 from rightseat.types.text import estimate_tokens
+from rightseat.types.workers import run_sized
 
 RESERVED_ANSWER_TOKENS = 1024
 MAX_REFUSALS = 5
@@ -33,7 +35,10 @@ _NAMED_SHARE = 0.95
 _MAX_LEARNED = 1024
 _BLOCKS = 4
 _MESSAGE_OVERHEAD = 32
+_HASHED_CHARS = 32_000
+"""Characters of a message by which the beginning of a conversation is recognized."""
 _TURNS_AT_ONCE = 8
+_TURNS_WITHOUT_PAUSE = 512
 log = logging.getLogger(__name__)
 
 
@@ -44,10 +49,10 @@ class EstimatingCounter:
         return None
 
     async def count_prompt_tokens(self, prompt: Prompt, /) -> int:
-        return estimate_prompt_tokens(prompt)
+        return await run_sized(measure_messages(prompt.messages), estimate_prompt_tokens, prompt)
 
     async def count_message_tokens(self, messages: Sequence[Message], /) -> list[int]:
-        return list(map(estimate_message_tokens, messages))
+        return await run_sized(measure_messages(messages), lambda: list(map(estimate_message_tokens, messages)))
 
 
 ESTIMATING_COUNTER = EstimatingCounter()
@@ -64,7 +69,8 @@ def hash_beginning(messages: Sequence[Message]) -> bytes:
     """Return a hash of the conversation's beginning, by which later requests with the same one are recognized."""
     digest = hashlib.blake2b(digest_size=16)
     for message in messages:
-        digest.update(f"{message.role}\0{message.text}\0".encode(errors="replace"))
+        text = message.text
+        digest.update(f"{message.role}\0{len(text)}\0{text[:_HASHED_CHARS]}\0".encode(errors="replace"))
         if message.role == "user":
             break
     return digest.digest()
@@ -124,7 +130,7 @@ class HistoryFitter:
         budget = prompt_budget(context, prompt.settings)
         learned = self._learned_limits.get((id(bound_model.model), hash_beginning(prompt.messages)))
         limits = [limit for limit in (budget, learned) if limit is not None]
-        if not limits or _count_most_tokens(prompt) <= min(limits):
+        if not limits or await count_most_tokens(prompt) <= min(limits):
             return FittedHistory(list(prompt.messages))
         limit, block = min(limits), (context or min(limits)) // _BLOCKS
         counter = find_protocol(bound_model.model, CountsTokens) or ESTIMATING_COUNTER
@@ -144,7 +150,7 @@ class HistoryFitter:
     async def check_fits(self, bound_model: BoundModel, prompt: Prompt, context: int | None) -> None:
         """Raise ContextTooLong for a prompt that does not fit, of which nothing may be dropped. A server that cuts
         prompts silently would not refuse it."""
-        if context is None or _count_most_tokens(prompt) <= context:
+        if context is None or await count_most_tokens(prompt) <= context:
             return
         counter = find_protocol(bound_model.model, CountsTokens) or ESTIMATING_COUNTER
         try:
@@ -219,12 +225,17 @@ async def fit_history(prompt: Prompt, limit: int, block: int, counter: CountsTok
             raise await _make_refusal(replace(prompt, messages=(*leading, *kept_first, *last_turn)), limit, counter)
         older = rounds
     start, tokens = await _find_fitting_turn(older, limit - fixed, counter)
-    start = align_to_block(older, start, block * _round_bytes_per_token(older[start:], tokens))
+    start = await run_sized(measure_messages(prompt.messages), _align_cut, older, start, block, tokens)
     kept = [message for turn in older[start:] for message in turn]
     dropped = [message for turn in older[:start] for message in turn]
     if older is not turns:
         dropped = [message for turn in turns for message in turn] + dropped
     return FittedHistory([*leading, *kept_first, *kept, *last_turn], dropped)
+
+
+def _align_cut(turns: Sequence[Sequence[Message]], start: int, block: int, tokens: int) -> int:
+    """Return the first turn from `start` on that begins a block; the turns from `start` on have this many tokens."""
+    return align_to_block(turns, start, block * _round_bytes_per_token(turns[start:], tokens))
 
 
 def _split_rounds(turn: Sequence[Message]) -> tuple[list[Message], list[list[Message]]]:
@@ -244,6 +255,9 @@ async def _find_fitting_turn(turns: Sequence[Sequence[Message]], budget: int, co
     start, tokens = len(turns), 0
     while start:
         first = max(0, start - _TURNS_AT_ONCE)
+        if not (len(turns) - start) % _TURNS_WITHOUT_PAUSE:
+            # Short turns may be many.
+            await asyncio.sleep(0)
         counts = iter(await counter.count_message_tokens([message for turn in turns[first:start] for message in turn]))
         costs = [sum(itertools.islice(counts, len(turn))) for turn in turns[first:start]]
         for cost in reversed(costs):
@@ -307,6 +321,11 @@ def _count_bytes(message: Message) -> int:
     texts = [part.text for part in message.parts if isinstance(part, TextMessagePart)]
     texts += [text for call in message.calls for text in (call.name, call.arguments)]
     return sum(len(text) if text.isascii() else len(text.encode(errors="replace")) for text in texts)
+
+
+async def count_most_tokens(prompt: Prompt) -> int:
+    """Return a number of tokens that the prompt does not exceed, without holding the event loop."""
+    return await run_sized(measure_messages(prompt.messages), _count_most_tokens, prompt)
 
 
 def _count_most_tokens(prompt: Prompt) -> int:

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Container, Iterable, Mapping, Sequenc
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from dataclasses import replace as replace_fields
+from datetime import datetime
 from typing import Any, cast
 
 import msgspec
@@ -38,21 +39,23 @@ from rightseat.engine.history import (
     use_stored_results,
 )
 from rightseat.engine.repeats import EffectRule, choose_effect_rule, read_text_answer
-from rightseat.engine.resume import pause_batch, resume_batch, take_continuation
+from rightseat.engine.resume import claim_continuation, pause_batch, resume_batch
 from rightseat.engine.structured import SchemaBufferedAssembler, repair_messages
 from rightseat.engine.summaries import MAX_SUMMARY_TOKENS, ConversationSummaries, insert_summary
 from rightseat.engine.tool_calls import ToolCallBatch
 from rightseat.errors import CallerError, ContextTooLong, ContinuationGone, OutputInvalid, TooManyRounds
+from rightseat.types.agent_card import NO_CARD, AgentCard
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.events import Custom, Event, RunFinished, RunFinishReason, Suggestions, Usage
-from rightseat.types.messages import CONTEXT_HEADING, Message, ToolCall, text_message
+from rightseat.types.messages import CONTEXT_HEADING, Message, ToolCall, measure_messages, text_message
 from rightseat.types.model import BoundModel, CountsTokens, Model, Prompt, ToolChoice, adapt_model, find_protocol
 from rightseat.types.sentences import get_sentence
 from rightseat.types.settings import select_settings
-from rightseat.types.stores import IdGenerator, Store, parse_resume_token
+from rightseat.types.stores import ContinuationClaim, IdGenerator, Store, parse_resume_token
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool, Toolset, make_client_tool
-from rightseat.types.turn import Truncation, Turn, check_agent_depth
+from rightseat.types.turn import Truncation, Turn, add_date, check_agent_depth
+from rightseat.types.workers import run_sized
 
 log = logging.getLogger(__name__)
 MAX_SUGGESTIONS = 5
@@ -68,6 +71,8 @@ class Assistant:
     title: str = ""
     description: str = ""
     image: str = ""
+    card: AgentCard = NO_CARD
+    """What OpenBB Workspace is told of it: id, features, endpoints."""
     rounds: int = 10
     tool_timeout: float = 60.0
     context: int | None = None
@@ -83,6 +88,8 @@ class Assistant:
     """Whether the oldest turns are dropped from a conversation that does not fit the model, or it is refused."""
     summarise: bool = False
     """Whether a summary stands for the dropped turns."""
+    tells_date: bool = False
+    """Whether the prompt says today's date where the client's door does not."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", adapt_model(self.model))
@@ -90,6 +97,10 @@ class Assistant:
     @property
     def supports_images(self) -> bool:
         return self.model.capabilities.supports_images
+
+    @property
+    def needs_rules(self) -> bool:
+        return self.model.capabilities.needs_rules
 
     @property
     def context_window(self) -> int | None:
@@ -184,6 +195,8 @@ class StartedAnswer:
 
 
 class Engine:
+    presents_artifacts = True
+
     def __init__(self, assistant: Assistant, store: Store) -> None:
         self.assistant = assistant
         self.store = store
@@ -244,20 +257,35 @@ class Engine:
         has_tools = bool(turn.tools) and turn.client.returns_call_ids
         settings = select_settings(turn.settings, capabilities, has_tools=has_tools)
         turn = msgspec.structs.replace(turn, settings=settings)
+        if self.assistant.tells_date:
+            turn = add_date(turn, datetime.now().astimezone())
         context = None if turn.raw is not None else await self.fitter.find_context(bound_model)
         if self.assistant.toolset is not None and turn.raw is None:
             turn = self.assistant.toolset.with_default_question(turn)
         if self.can_ask:
             turn = await read_text_answer(self.store, turn, self.assistant.name)
         results = trailing_results(turn.messages)
-        continuation = await take_continuation(self.store, turn, self.assistant.name, results)
-        if continuation is None:
-            if turn.answers:
-                raise ContinuationGone(get_sentence("ask_expired", turn.get_language()))
-            tools = await self.collect_tools(turn)
-            state = TurnState(turn, bound_model, IdGenerator(), tools, turn.messages, context=context)
-            state.effect_rule = await choose_effect_rule(self.store, turn) if self.can_ask else "run"
-            return state
+        claim = await claim_continuation(self.store, turn, self.assistant.name, results)
+        if claim is not None:
+            async with claim:
+                return await self.resume_turn(turn, bound_model, claim, results, context)
+        if turn.answers:
+            raise ContinuationGone(get_sentence("ask_expired", turn.get_language()))
+        tools = await self.collect_tools(turn)
+        state = TurnState(turn, bound_model, IdGenerator(), tools, turn.messages, context=context)
+        state.effect_rule = await choose_effect_rule(self.store, turn) if self.can_ask else "run"
+        return state
+
+    async def resume_turn(
+        self,
+        turn: Turn,
+        bound_model: BoundModel,
+        claim: ContinuationClaim,
+        results: Mapping[str, str],
+        context: int | None,
+    ) -> TurnState:
+        """Return the state of a turn that answers a continuation."""
+        continuation = claim.continuation
         if turn.answers and continuation.digest != self.tools_fingerprint(continuation.added[-1].calls):
             raise ContinuationGone(get_sentence("assistant_changed", turn.get_language()))
         before_run, after_run = split_at_run(turn.messages, continuation.ticket)
@@ -274,7 +302,7 @@ class Engine:
             context=context,
         )
         state.batch = self.make_batch(state, continuation.added[-1])
-        await resume_batch(state.batch, continuation, bound_model.model, results)
+        await resume_batch(state.batch, claim, bound_model.model, results)
         return state
 
     def choose_model(self, turn: Turn) -> BoundModel:
@@ -304,7 +332,7 @@ class Engine:
         toolset: Container[str] = self.assistant.toolset or ()
         for spec in turn.tools:
             if spec.name not in toolset:
-                tools.setdefault(spec.name, make_client_tool(spec))
+                tools.setdefault(spec.name, make_client_tool(spec, turn.client.convert_arguments))
         return tools
 
     def tools_fingerprint(self, calls: Iterable[ToolCall]) -> str:
@@ -438,13 +466,14 @@ class Engine:
         if self.assistant.toolset is not None:
             messages = name_unreadable_files(messages, state.bound_model.model.capabilities)
         prompt = Prompt(
-            messages=tuple(pair_calls_with_results(messages)),
+            messages=tuple(await run_sized(measure_messages(messages), pair_calls_with_results, messages)),
             tools=specs,
             tool_choice=choice,
             output_schema=turn.output_schema,
             settings=turn.settings,
             conversation=turn.conversation or turn.client.session or turn.thread or None,
             parent=turn.client.parent,
+            known_answer=turn.known_answer if state.bound_model.model.capabilities.needs_rules else "",
         )
         prompt = await self.fit_prompt(state, prompt)
         return fit_to_capabilities(prompt, state.bound_model.model.capabilities, self.assistant.vision_models)
@@ -463,7 +492,9 @@ class Engine:
         else:
             await self.fitter.check_fits(model, prompt, state.context)
         limits = [limit for limit in (model.model.capabilities.max_output, state.answer_limit) if limit is not None]
-        settings = cap_answer(prompt.settings, prompt, state.context, min(limits, default=None))
+        size = measure_messages(prompt.messages) if prompt.settings.max_tokens else 0
+        most = min(limits, default=None)
+        settings = await run_sized(size, cap_answer, prompt.settings, prompt, state.context, most)
         return replace(prompt, settings=settings)
 
     async def add_summary(self, state: TurnState, prompt: Prompt, dropped: Sequence[Message]) -> Prompt:

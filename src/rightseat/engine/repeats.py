@@ -18,8 +18,9 @@ from msgspec.structs import replace
 from rightseat.types.events import Interrupt
 from rightseat.types.messages import Message, TextMessagePart
 from rightseat.types.replies import asks_for_run, asks_nothing, asks_to_cancel, is_only_thanks
-from rightseat.types.stores import CheckpointStore, PendingQuestion, Store
-from rightseat.types.turn import InterruptAnswer, Owner, Turn
+from rightseat.types.stores import CheckpointStore, PendingQuestion, Store, parse_resume_token
+from rightseat.types.turn import InterruptAnswer, Owner, Turn, measure_turn
+from rightseat.types.workers import PIECE_CHARS, run_sized, split_text
 
 EFFECT_SECONDS = 24 * 3600.0
 MAX_REQUEST_LENGTH = 4000
@@ -32,12 +33,17 @@ MAX_LOOKBACK = 32
 
 def remove_whitespace(text: str) -> str:
     """Remove white space: clients trim texts, and a door may add a line between two."""
-    return "".join(text.split())
+    return "".join("".join(piece.split()) for piece in split_text(text))
 
 
 def hash_messages(turn: Turn, messages: Sequence[Message], *, with_ids: bool = False) -> str:
     """Hash what the person and the assistant have said."""
     return hash_prefixes(turn, messages, with_ids=with_ids)[-1]
+
+
+async def hash_turn(turn: Turn, *, with_ids: bool = False) -> str:
+    """Hash all that the person and the assistant have said, without holding the event loop."""
+    return await run_sized(measure_turn(turn), hash_messages, turn, turn.messages, with_ids=with_ids)
 
 
 def hash_prefixes(turn: Turn, messages: Sequence[Message], *, with_ids: bool = False) -> list[str]:
@@ -67,7 +73,7 @@ async def save_waiting_question(store: Store, turn: Turn, assistant: str, interr
         earlier = await store.get_pending_question(turn.owner, key) if turn.answers else None
         # After an answer in words, the messages that gave it: posted once more, they do not answer this question too.
         answered = earlier is not None and earlier.kind == "answered"
-        request = earlier.request if earlier and answered else hash_messages(turn, turn.messages, with_ids=True)
+        request = earlier.request if earlier and answered else await hash_turn(turn, with_ids=True)
         pending = PendingQuestion(first.id, first.kind, "", request=request, answers=answered)
         await store.save_pending_question(turn.owner, key, pending)
 
@@ -90,19 +96,25 @@ async def read_text_answer(store: Store, turn: Turn, assistant: str) -> Turn:
     pending = await store.get_pending_question(turn.owner, key) if is_persons_reply(turn) else None
     if pending is None:
         return turn
-    request = hash_messages(turn, turn.messages, with_ids=True)
-    if pending.request == request:
+    request = await hash_turn(turn, with_ids=True)
+    if pending.request == request and not await is_unused_answer(store, turn.owner, pending):
         # The same post again: an answer counts once, and a request is asked anew, without the question of its run.
         if not pending.answers:
             await store.take_pending_question(turn.owner, key)
         return replace(turn, repeats_answer=pending.answers)
-    if pending.kind == "answered":
+    if pending.kind == "answered" and pending.request != request:
         return turn
-    # Kept as answered, and not taken: the same post once more is no new request. The Continuation is taken once.
+    # Kept as answered, and not taken: the same post once more is no new request. The Continuation is claimed once.
     answered = PendingQuestion(pending.interrupt, "answered", "", request=request, answers=True)
     await store.save_pending_question(turn.owner, key, answered)
     *history, reply = turn.messages
     return with_answer(turn, history, reply, InterruptAnswer(pending.interrupt, text=reply.text))
+
+
+async def is_unused_answer(store: Store, owner: Owner, pending: PendingQuestion) -> bool:
+    """Whether the answer that was given is not used: the worker that had claimed its continuation has died."""
+    token = parse_resume_token(pending.interrupt) if pending.kind == "answered" else None
+    return token is not None and await store.get_continuation(owner, token) is not None
 
 
 def is_persons_reply(turn: Turn) -> bool:
@@ -147,10 +159,10 @@ class EarlierEffects(NamedTuple):
     """Whether the request of the turn has had one, at an earlier place of the conversation."""
 
 
-def find_origin(turn: Turn) -> RequestOrigin | None:
+async def find_origin(turn: Turn) -> RequestOrigin | None:
     """Return the origin of the last user message; None where there is none."""
     places = find_requests(turn)
-    return make_origins(turn, places[-1:])[0] if places else None
+    return (await run_sized(measure_turn(turn), make_origins, turn, places[-1:]))[0] if places else None
 
 
 def find_requests(turn: Turn) -> list[int]:
@@ -186,7 +198,16 @@ def hash_request(turn: Turn, text: str) -> str:
     return hashlib.sha256(encoded).hexdigest()[:HASH_LENGTH]
 
 
+def find_equal_requests(turn: Turn, places: Sequence[int], text: str) -> list[int]:
+    """Return those of the places whose messages say the same as a text, at most the latest `MAX_LOOKBACK`."""
+    words = normalize_request(text)
+    return [place for place in places if normalize_request(turn.messages[place].text) == words][-MAX_LOOKBACK:]
+
+
 def normalize_request(text: str) -> str:
+    """Return the words of a request as they are compared; a very long one is compared as it is."""
+    if len(text) > PIECE_CHARS:
+        return text
     return " ".join(text.lower().split()).strip(" .!?。！？")
 
 
@@ -209,7 +230,7 @@ async def find_earlier_effects(store: Store | None, turn: Turn) -> EarlierEffect
     if not isinstance(store, CheckpointStore) or not places:
         return EarlierEffects()
     *earlier, last_place = places
-    [origin] = make_origins(turn, [last_place])
+    [origin] = await run_sized(measure_turn(turn), make_origins, turn, [last_place])
     if origin.thread:
         last_key, request_key = make_effect_keys(origin)
         last = await load_origin(store, turn.owner, last_key)
@@ -218,11 +239,10 @@ async def find_earlier_effects(store: Store | None, turn: Turn) -> EarlierEffect
         return EarlierEffects() if is_regenerated else EarlierEffects(last, same is not None)
     # The same request counts however long ago it was; the others only where the words do not say what they mean.
     text = turn.messages[last_place].text
-    words = normalize_request(text)
-    equal = [place for place in earlier if normalize_request(turn.messages[place].text) == words][-MAX_LOOKBACK:]
+    equal = await run_sized(measure_turn(turn), find_equal_requests, turn, earlier, text)
     latest = earlier[-MAX_LOOKBACK:] if asks_for_run(text) or asks_nothing(text) else []
     effects = EarlierEffects()
-    for request in make_origins(turn, sorted({*equal, *latest})):
+    for request in await run_sized(measure_turn(turn), make_origins, turn, sorted({*equal, *latest})):
         if await load_origin(store, turn.owner, make_effect_keys(request)[0]) is not None:
             effects = EarlierEffects(request, effects.of_request or request.request == origin.request)
     return effects
@@ -245,7 +265,7 @@ async def find_rerun(store: Store | None, turn: Turn) -> RequestOrigin | None:
     effects = await find_earlier_effects(store, turn)
     if effects.last is not None and asks_for_run(turn.messages[-1].text):
         return effects.last
-    return find_origin(turn) if effects.of_request else None
+    return await find_origin(turn) if effects.of_request else None
 
 
 async def choose_effect_rule(store: Store | None, turn: Turn) -> EffectRule:

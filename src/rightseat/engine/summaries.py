@@ -16,9 +16,10 @@ from rightseat.engine.history import split_turns
 from rightseat.errors import ContextTooLong, RightseatError
 from rightseat.types.chunks import TextChunk, UsageChunk
 from rightseat.types.events import Usage
-from rightseat.types.messages import Message, text_message
+from rightseat.types.messages import Message, measure_messages, text_message
 from rightseat.types.model import Model, Prompt, SamplingSettings
 from rightseat.types.streams import closing
+from rightseat.types.workers import run_sized
 
 SUMMARY_HEADING = "Summary of the earlier conversation, whose messages are left out:"
 MAX_SUMMARY_TOKENS = 256
@@ -44,7 +45,7 @@ class ConversationSummaries:
     ) -> tuple[str | None, Usage | None]:
         """Return the summary of the dropped messages and the usage of the model call, if one was made. The summary
         is None where the model fails."""
-        keys = list(_hash_beginnings(dropped))
+        keys = await run_sized(measure_messages(dropped), lambda: list(_hash_beginnings(dropped)))
         lock = self._locks.setdefault(keys[-1], asyncio.Lock())
         # A second request of the same conversation waits for the first one's summary.
         async with lock:
@@ -78,7 +79,7 @@ async def _write_summary(
     model: Model, earlier: str, messages: Sequence[Message], context: int
 ) -> tuple[str, Usage | None]:
     """Return the model's summary of an earlier summary and of messages, and the usage."""
-    text = "\n".join(map(_format_message, messages))
+    text = await run_sized(measure_messages(messages), _format_messages, messages)
     try:
         # Half of the window in most texts.
         return await _ask_model(model, earlier, _shorten_text(text, context * 2), context)
@@ -104,6 +105,10 @@ async def _ask_model(model: Model, earlier: str, text: str, context: int) -> tup
             elif isinstance(chunk, UsageChunk):
                 usage = chunk.usage + (usage or Usage())
     return "".join(texts).strip()[:MAX_SUMMARY_CHARS], usage
+
+
+def _format_messages(messages: Sequence[Message]) -> str:
+    return "\n".join(_format_message(message) for message in messages)
 
 
 def _format_message(message: Message) -> str:

@@ -17,29 +17,18 @@ from msgspec.structs import replace
 
 from rightseat.config.secret import mask
 from rightseat.engine.answer_parser import AnswerDeclined, AnswerInvalid, AnswerUnclear, resolve_answer
-from rightseat.engine.artifacts import present_artifact, with_json_values
+from rightseat.engine.artifacts import present_event
 from rightseat.engine.repeats import EffectRule, find_origin, record_effect
-from rightseat.errors import RightseatError, StoreFailed
-from rightseat.types.events import (
-    Artifact,
-    CallArgs,
-    CallEnd,
-    CallResult,
-    CallStart,
-    Custom,
-    Event,
-    Interrupt,
-    text_events,
-)
-from rightseat.types.json_values import NotJsonError, is_large
+from rightseat.engine.result_text import ResultText, make_result_text
+from rightseat.errors import CallerError, RightseatError, StoreFailed
+from rightseat.types.events import CallArgs, CallEnd, CallResult, CallStart, Custom, Event, Interrupt
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Model
 from rightseat.types.schema import get_validator
 from rightseat.types.sentences import get_sentence
-from rightseat.types.stores import CONTINUATION_SECONDS, CallState, IdGenerator, OpenQuestion, Store
+from rightseat.types.stores import CONTINUATION_SECONDS, CallState, ContinuationClaim, IdGenerator, OpenQuestion, Store
 from rightseat.types.streams import closing, merge, with_timeout
 from rightseat.types.tools import (
-    APPROVAL_SCHEMA,
     UNANSWERED,
     Ask,
     Pause,
@@ -48,12 +37,17 @@ from rightseat.types.tools import (
     ToolContext,
     error_result,
     is_approved,
+    make_approval,
 )
 from rightseat.types.turn import ConfirmAfterUntrusted, InterruptAnswer, Turn
 
 log = logging.getLogger(__name__)
 MAX_REPEATS = 2
 NOTHING_ASKED = "The person has asked for nothing now. Do not call this; answer in words."
+NO_EVENT = (
+    "{name} yielded a {kind}, which is no event: yield Result(value) to give the model a result, or Artifact(…) to "
+    "show the person something."
+)
 MAY_HAVE_RUN = error_result(
     "may_have_run",
     "This call was interrupted while it ran: it may have had its effect. Do not repeat it without asking the user.",
@@ -88,6 +82,8 @@ class ToolCallBatch:
     a crash the model learns which calls have run, and which may have."""
     unsaved_results: dict[str, str] = field(default_factory=dict)
     """Results that the store failed to keep."""
+    claim: ContinuationClaim | None = None
+    """Claim of the continuation that the batch resumes."""
 
     # Start: check each call; one that cannot run gets its result at once.
 
@@ -123,7 +119,13 @@ class ToolCallBatch:
         if tool is None:
             text = f"There is no tool {call.name[:64]!r}. Tools: {', '.join(self.tools) or 'none'}"
             return replace(call, arguments="{}"), error_result("unknown_tool", text)
-        problem = (tool.check or get_validator(tool.parameters).find_problem)(value)
+        problem = None
+        if tool.convert is not None and isinstance(value, dict):
+            try:
+                value = tool.convert(value)
+            except CallerError as error:
+                problem = error.message
+        problem = problem or (tool.check or get_validator(tool.parameters).find_problem)(value)
         if problem is None and not isinstance(value, dict):
             problem = "the arguments must be a JSON object"
         if problem is not None:
@@ -188,6 +190,16 @@ class ToolCallBatch:
             return replace(state, open=others, approved=True), None
         return replace(state, open=()), error_result("denied", get_sentence("call_denied", language))
 
+    async def accept_stored_results(self) -> None:
+        """Take what is stored of calls that began in a worker that has died: they do not run again."""
+        if not self.keeps_results:
+            return
+        ready = (id for id, state in self.states.items() if state.result is None and not (state.client or state.open))
+        stored = await self.store.get_results(self.turn.owner, [id for id in ready if id not in self.early_results])
+        for call_id, text in stored.items():
+            if text != UNANSWERED:
+                self.early_results[call_id] = Result(text, failed=text == MAY_HAVE_RUN)
+
     def make_interrupt(self, ask: Ask, call_id: str | None, message: str | None = None) -> Interrupt:
         until = time.time() + CONTINUATION_SECONDS
         return Interrupt(self.ids.new_interrupt_id(), ask.kind, message or ask.message, ask.schema, call_id, until)
@@ -195,7 +207,19 @@ class ToolCallBatch:
     # Run.
 
     async def run(self) -> AsyncIterator[Event]:
-        """Run all runnable calls concurrently; results come in call order."""
+        """Run all runnable calls concurrently; results come in call order. At the end a resumed continuation is
+        settled, unless calls wait: then the next continuation takes its place."""
+        waits = False
+        try:
+            async with closing(self.run_calls()) as events:
+                async for event in events:
+                    yield event
+            waits = bool(self.waiting_client_calls or self.open_interrupts)
+        finally:
+            if self.claim is not None and not waits:
+                await self.claim.settle()
+
+    async def run_calls(self) -> AsyncIterator[Event]:
         calls = [call for call in self.message.calls if self.is_runnable(call)]
         streams = [self.run_call(call) for call in calls]
         done: dict[int, CallResult] = {}
@@ -212,9 +236,6 @@ class ToolCallBatch:
                     self.record_pause(calls[number], item)
                     if self.has_effect(calls[number]):
                         await self.save_result(calls[number].id, UNANSWERED)
-                elif isinstance(item, Artifact):
-                    for event in await present_artifact(item, self.turn, self.store):
-                        yield event
                 else:
                     yield item
                 while next_number in done or (next_number < len(calls) and self.states[calls[next_number].id].open):
@@ -228,7 +249,7 @@ class ToolCallBatch:
         try:
             await self.store.save_results(self.turn.owner, {call_id: text})
             if is_approved_effect:
-                await record_effect(self.store, self.turn.owner, find_origin(self.turn))
+                await record_effect(self.store, self.turn.owner, await find_origin(self.turn))
         except StoreFailed:
             # Raised only after all calls: an exception here would cancel those that still run.
             self.unsaved_results[call_id] = text
@@ -245,7 +266,7 @@ class ToolCallBatch:
         if state.approved or state.paused or not needs_approval:
             return True
         text = get_sentence("allow_call", self.turn.get_language(), name=call.name, arguments=call.arguments)
-        ask = Ask(text, "confirm", APPROVAL_SCHEMA)
+        ask = make_approval(text)
         self.states[call.id] = replace(state, open=(OpenQuestion(self.make_interrupt(ask, call.id), ask),))
         return False
 
@@ -322,30 +343,39 @@ class ToolCallBatch:
         turn = replace(self.turn, has_untrusted_input=True) if mark_untrusted else self.turn
         context = ToolContext(turn, call.id, state.state, state.all_answers, self.turn_messages, self.budget)
         last: Result | Pause = Result()
-        not_shown: list[str] = []
+        notes: list[str] = []
         async with closing(with_timeout(tool.call(msgspec.json.decode(call.arguments), context), limit)) as items:
             async for item in items:
                 if isinstance(item, Result | Pause):
                     last = item
                     continue
-                try:
-                    yield await with_json_values(item)
-                except NotJsonError as error:
-                    name = item.name if isinstance(item, Artifact | Custom) else type(item).__name__
-                    not_shown.append(f"{name} was not shown, because it has no JSON form ({error}).")
-                    for event in self.say_not_shown(name):
-                        yield event
+                if not isinstance(item, Event):
+                    yield error_result("tool_failed", NO_EVENT.format(name=call.name, kind=type(item).__name__))
+                    return
+                presented = await present_event(item, self.turn, self.store)
+                notes += [presented.note] if presented.note and presented.note not in notes else []
+                for event in presented.events:
+                    yield event
         if isinstance(last, Pause) and not last.asks:
             last = error_result("tool_failed", f"{call.name} paused without a question.")
         if isinstance(last, Pause):
             yield last
             return
         # Encoded here, so that a value without a JSON form fails the call and not the run.
-        text = await asyncio.to_thread(lambda: last.text) if is_large(last.content) else last.text
-        yield Result("\n\n".join(filter(None, (text, *not_shown))), last.failed)
+        # The result of a failed call stays JSON, which callers read.
+        result = await make_result_text(last.content, None if last.failed else self.budget)
+        if result.is_cut:
+            yield Custom("progress", {"message": self.describe_cut(call.name, result)})
+        parts = (result.text, *([] if last.failed else notes))
+        yield Result("\n\n".join(filter(None, parts)), last.failed)
 
-    def say_not_shown(self, name: str) -> list[Event]:
-        return text_events(self.ids.new_message_id(), get_sentence("not_shown", self.turn.get_language(), name=name))
+    def describe_cut(self, name: str, result: ResultText) -> str:
+        """Return the sentence that tells the person how much of a result the model reads."""
+        language = self.turn.get_language()
+        if result.rows is None:
+            return get_sentence("result_cut", language, name=name)
+        shown, total = (f"{count:,}" for count in result.rows)
+        return get_sentence("rows_read", language, name=name, shown=shown, total=total)
 
     def record_pause(self, call: ToolCall, pause: Pause) -> None:
         answers = self.states[call.id].all_answers

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from rightseat.engine.resume import pause_batch, resume_batch, take_continuation
+from rightseat.engine.resume import claim_continuation, pause_batch, resume_batch
 from rightseat.engine.tool_calls import ToolCallBatch
 from rightseat.errors import CallerError, ContinuationGone
 from rightseat.types.agents import AgentSource
@@ -13,7 +14,7 @@ from rightseat.types.events import Event, RunFinished
 from rightseat.types.messages import Message, ToolCall
 from rightseat.types.model import Model
 from rightseat.types.sentences import get_sentence
-from rightseat.types.stores import Continuation, IdGenerator, Store
+from rightseat.types.stores import ContinuationClaim, IdGenerator, Store
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool, Toolset, fingerprint_tools
 from rightseat.types.turn import Turn
@@ -85,32 +86,42 @@ class DirectToolCall:
     tools: Mapping[str, Tool]
     store: Store
     model: Model
+    presents_artifacts: ClassVar[bool] = True
 
     async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
-        continuation = await take_continuation(self.store, turn, DIRECT_CALLS)
-        ids = IdGenerator(continuation.ticket, continuation.number) if continuation else IdGenerator()
-        message = self.make_message(turn, continuation, ids)
-        batch = ToolCallBatch(message, self.tools, turn, ids, self.store, CALL_TIMEOUT)
-        if continuation is None:
+        claim = await claim_continuation(self.store, turn, DIRECT_CALLS)
+        if claim is None:
+            batch = self.make_batch(self.make_message(turn, ids := IdGenerator()), turn, ids)
             for event in batch.begin(()):
                 yield event
         else:
-            await resume_batch(batch, continuation, self.model)
+            async with claim:
+                batch = await self.resume(turn, claim)
         async with closing(batch.run()) as events:
             async for event in events:
                 yield event
         if not batch.open_interrupts:
             yield RunFinished("stop")
             return
-        for event in await pause_batch(batch, DIRECT_CALLS, self.tools_fingerprint(message.calls)):
+        for event in await pause_batch(batch, DIRECT_CALLS, self.tools_fingerprint(batch.message.calls)):
             yield event
 
-    def make_message(self, turn: Turn, continuation: Continuation | None, ids: IdGenerator) -> Message:
-        """Return the assistant message with the call, as it is saved or made of the turn's last message."""
-        if continuation is not None:
-            if continuation.digest != self.tools_fingerprint(continuation.added[-1].calls):
-                raise ContinuationGone(get_sentence("tool_changed", turn.get_language()))
-            return continuation.added[-1]
+    async def resume(self, turn: Turn, claim: ContinuationClaim) -> ToolCallBatch:
+        """Return the call that the turn answers a question of."""
+        continuation = claim.continuation
+        message = continuation.added[-1]
+        if continuation.digest != self.tools_fingerprint(message.calls):
+            raise ContinuationGone(get_sentence("tool_changed", turn.get_language()))
+        batch = self.make_batch(message, turn, IdGenerator(continuation.ticket, continuation.number))
+        batch.keeps_results = True
+        await resume_batch(batch, claim, self.model)
+        return batch
+
+    def make_batch(self, message: Message, turn: Turn, ids: IdGenerator) -> ToolCallBatch:
+        return ToolCallBatch(message, self.tools, turn, ids, self.store, CALL_TIMEOUT)
+
+    def make_message(self, turn: Turn, ids: IdGenerator) -> Message:
+        """Return the assistant message with the call of the turn's last message."""
         if turn.answers:
             raise ContinuationGone(get_sentence("call_expired", turn.get_language()))
         calls = turn.messages[-1].calls if turn.messages else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 import math
@@ -77,6 +78,8 @@ def parse_credential(value: str) -> str:
 ALGORITHMS = ["RS256", "RS384", "RS512", "ES256", "ES384", "PS256", "EdDSA"]
 REFRESH_SECONDS = 300.0
 RETRY_SECONDS = 10.0
+EXPIRE_SECONDS = 24 * 3600.0
+"""How long known keys stay valid while the issuer cannot be reached."""
 JWKS_SECONDS = 5.0
 MAX_JWKS = 1 << 20
 FetchUrl = Callable[[str], Awaitable[bytes]]
@@ -92,8 +95,9 @@ class JwtVerifier:
         self.settings = settings
         self.fetch = fetch
         self.keys: dict[str | None, Any] = {}
-        self.fetched_at = float("-inf")
+        self.tried_at = self.fetched_at = float("-inf")
         self.lock = asyncio.Lock()
+        self.refreshing: asyncio.Task[None] | None = None
 
     async def __call__(self, token: str) -> Owner | None:
         """Return the owner that a token names; None for any invalid token."""
@@ -115,19 +119,30 @@ class JwtVerifier:
             )
         except self.jwt.PyJWTError:
             return None
-        return Owner(f"jwt:{claims[self.settings.owner_claim]}")
+        name = claims[self.settings.owner_claim]
+        is_name = isinstance(name, str | int) and not isinstance(name, bool) and bool(str(name).strip())
+        return Owner(f"jwt:{name}") if is_name else None
 
     async def find_key(self, key_id: str | None) -> Any:
-        """Return the issuer's key by id. An unknown id refreshes the keys, at most every RETRY_SECONDS."""
-        age = time.monotonic() - self.fetched_at
-        if age > REFRESH_SECONDS or (key_id not in self.keys and age > RETRY_SECONDS):
+        """Return the issuer's key by id. Known keys are refreshed in the background, so that nobody waits for it."""
+        now = time.monotonic()
+        if now - self.fetched_at > EXPIRE_SECONDS:
+            self.keys = {}
+        if key_id not in self.keys and now - self.tried_at > RETRY_SECONDS:
             async with self.lock:
-                if time.monotonic() - self.fetched_at >= age:
+                if self.tried_at <= now:
                     await self.refresh_keys()
+        elif now - self.tried_at > REFRESH_SECONDS and (self.refreshing is None or self.refreshing.done()):
+            self.refreshing = asyncio.create_task(self.refresh_in_background())
         return self.keys.get(key_id)
 
+    async def refresh_in_background(self) -> None:
+        # The known keys may expire meanwhile. Nobody waits for the error here: the next request tries again.
+        with contextlib.suppress(Unavailable):
+            await self.refresh_keys()
+
     async def refresh_keys(self) -> None:
-        self.fetched_at = time.monotonic()
+        self.tried_at = time.monotonic()
         try:
             key_set = self.jwt.PyJWKSet.from_json((await self.fetch(self.settings.jwks)).decode())
         except (OSError, TimeoutError, ValueError, self.jwt.PyJWTError):
@@ -137,6 +152,7 @@ class JwtVerifier:
                 ) from None
             return  # the known keys stay valid
         self.keys = {key.key_id: key for key in key_set.keys}
+        self.fetched_at = time.monotonic()
 
 
 async def fetch_jwks(url: str) -> bytes:
@@ -154,6 +170,9 @@ async def fetch_jwks(url: str) -> bytes:
             await response.wait_for_head()
             if response.status != 200:
                 raise OSError(f"{response.status}")
-            return await response.read_body(MAX_JWKS)
+            body = await response.read_body(MAX_JWKS)
+            if len(body) >= MAX_JWKS:
+                raise OSError(f"more than {MAX_JWKS} bytes")
+            return body
     finally:
         client.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import re
 import socket
 import ssl
@@ -372,7 +373,7 @@ class HttpClient:
         sock = await start_connection(address_infos, happy_eyeballs_delay=_HAPPY_EYEBALLS_DELAY)
         tls = await asyncio.to_thread(make_tls_context) if self._url.scheme == "https" else None
         _, connection = await loop.create_connection(
-            lambda: Connection(self, loop), sock=sock, ssl=tls, server_hostname=host if tls else None
+            lambda: Connection(self, loop, sock), sock=sock, ssl=tls, server_hostname=host if tls else None
         )
         return connection
 
@@ -403,8 +404,9 @@ class HttpClients:
 class Connection(asyncio.Protocol):
     """One connection. During an exchange the Response is the transport's protocol instead."""
 
-    def __init__(self, client: HttpClient, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, client: HttpClient, loop: asyncio.AbstractEventLoop, sock: socket.socket) -> None:
         self.loop = loop
+        self._sock = sock
         self.idle_since = 0.0
         self._client = client
 
@@ -435,6 +437,10 @@ class Connection(asyncio.Protocol):
 
     def abort(self) -> None:
         self._client.remove(self)
+        # The transport closes the socket in a later turn of the loop, after all that waits in this one: the server
+        # must not go on for so long when many clients leave at once.
+        with contextlib.suppress(OSError):
+            self._sock.shutdown(socket.SHUT_RDWR)
         self._transport.abort()
 
     def data_received(self, data: bytes) -> None:

@@ -20,16 +20,18 @@ from msgspec import Struct, inspect
 
 from rightseat.config.settings import GraphQLLimits
 from rightseat.errors import CallerError, RightseatError, UpstreamGarbled
+from rightseat.http.fetch import AddressRules
 from rightseat.http.reply import Reply, ResponseStart
 from rightseat.http.sse import SseParser
 from rightseat.tools.text_calls.builtin import with_builtin_schema
+from rightseat.types.agent_card import AgentCard
 from rightseat.types.agents import AgentThreadState, Responder
 from rightseat.types.events import Event, Usage
 from rightseat.types.model import Prompt, ToolSpec
 from rightseat.types.schema import get_validator
 from rightseat.types.threads import NumberedEntry, ThreadEntry, ThreadStore
 from rightseat.types.tools import Tool
-from rightseat.types.turn import Owner, Turn
+from rightseat.types.turn import Feedback, Owner, Turn
 
 T = TypeVar("T")
 SSE_HEADERS = (
@@ -56,6 +58,8 @@ class AssistantInfo(Protocol):
     @property
     def image(self) -> str: ...
     @property
+    def card(self) -> AgentCard: ...  # what its author says of it to OpenBB Workspace
+    @property
     def tools(self) -> tuple[Tool, ...]: ...
     @property
     def context(self) -> int | None: ...
@@ -69,6 +73,8 @@ class AssistantInfo(Protocol):
     def groups(self) -> dict[str, str]: ...  # plugins that a turn can be limited to: id → name
     @property
     def supports_images(self) -> bool: ...  # whether the model takes images
+    @property
+    def needs_rules(self) -> bool: ...  # whether the model is too small to choose among tools and to compute
     @property
     def has_file_tools(self) -> bool: ...  # whether any tools may take attached files
 
@@ -130,6 +136,8 @@ class Host(Protocol):
     def fills_empty_question(self, turn: Turn, /) -> bool:
         """Whether a turn without a question is answered: a flow, or a plugin with a predefined question, has one."""
 
+    async def report_feedback(self, feedback: Feedback, /) -> None: ...  # to the operator's hook
+
     def get_fingerprint(self, name: str | None, /) -> str:
         """Return a short hash of a responder's model, instructions and tools; it changes when its answers may."""
 
@@ -167,6 +175,7 @@ class Request(Struct, frozen=True, kw_only=True):
     introspection: bool = False  # whether GraphQL introspection is allowed
     stream_arguments: bool = False  # whether the OpenAI door streams arguments as they come
     graphql: GraphQLLimits = GraphQLLimits()
+    fetch_rules: AddressRules = AddressRules()  # which addresses that a body names may be fetched
     forward: Callable[[Mapping[str, str]], dict[str, str]] = lambda headers: {}
     """Selects the headers that agents and tools may see."""
     count: Callable[[int], None] = lambda status: None
@@ -256,6 +265,8 @@ class Door:
     probes: tuple[Probe, ...] = ()
     format_error_for: Callable[[RightseatError, dict[str, str]], Reply] | None = None
     """As `format_error`, where the format depends on the request's headers."""
+    make_routes: Callable[[Host], tuple[Route, ...]] = lambda host: ()
+    """Makes the routes that only a set-up has, such as an assistant's own path; they go before `routes`."""
     origins: tuple[str, ...] = ()  # origins of the door's own clients, allowed besides [server] cors
 
 
@@ -273,10 +284,21 @@ def make_full_response(
     return ResponseStart(status, ((b"content-type", content_type), length, *headers), body=body)
 
 
+async def collect_reply(reply: Reply) -> tuple[ResponseStart, bytes]:
+    """Return the start and the whole body of a reply."""
+    start, pieces = ResponseStart(500), []
+    async for part in reply:
+        if isinstance(part, ResponseStart):
+            start = part
+            pieces.append(part.body or b"")
+        elif isinstance(part, bytes):
+            pieces.append(part)
+    return start, b"".join(pieces)
+
+
 async def collect_body(reply: Reply) -> bytes:
     """Return the whole body of a reply."""
-    parts = [part async for part in reply]
-    return b"".join(part if isinstance(part, bytes) else part.body or b"" for part in parts)
+    return (await collect_reply(reply))[1]
 
 
 def format_retry_after(error: RightseatError | Any) -> tuple[tuple[bytes, bytes], ...]:
@@ -284,14 +306,20 @@ def format_retry_after(error: RightseatError | Any) -> tuple[tuple[bytes, bytes]
     return () if after is None else ((b"retry-after", str(max(1, math.ceil(after))).encode()),)
 
 
-# Runs of escaped UTF-16 surrogates; preceded by an odd backslash it is no escape.
-_SURROGATE_ESCAPES = re.compile(rb"(?<!\\)((?:\\\\)*)((?:\\u[dD][89a-fA-F][0-9a-fA-F]{2})+)")
+# Runs of escaped UTF-16 surrogates. The expression begins with literals, by which `re` finds them quickly.
+_SURROGATE_ESCAPES = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[dD][89a-fA-F][0-9a-fA-F]{2})*")
+_ESCAPE_LENGTH = 6
 
 
 def _replace_lone_surrogates(match: re.Match[bytes]) -> bytes:
-    text = match[2].decode("unicode_escape")
+    start = match.start()
+    while start and match.string[start - 1] == ord("\\"):
+        start -= 1
+    # After an odd number of backslashes the first one is no escape: its backslash is escaped itself.
+    literal = _ESCAPE_LENGTH * ((match.start() - start) % 2)
+    text = match[0][literal:].decode("unicode_escape")
     mended = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return match[1] + mended.encode()
+    return match[0][:literal] + mended.encode()
 
 
 def decode_body(body: bytes, type_: type[T]) -> T:

@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from rightseat.errors import INTERNAL_ERROR, RightseatError
 from rightseat.types.streams import closing
 
 log = logging.getLogger(__name__)
@@ -52,7 +53,23 @@ class ResponseStart(Struct, frozen=True):
     failure: bytes = b""
 
 
-Reply = AsyncIterator[ResponseStart | bytes]
+class EarlyStart:
+    """The start that a stream will have if it succeeds, yielded before its status is known.
+
+    It is sent when `SendTimeouts.first_byte` has passed without another part, because proxies cut a connection
+    without a byte; with its keep-alive, unless its client cannot read one before the first event (`quiet`). `sent` is
+    true from then on, and an error must come as a frame of the stream. A ResponseStart that follows is not sent again.
+    """
+
+    __slots__ = ("quiet", "sent", "start")
+
+    def __init__(self, start: ResponseStart, *, quiet: bool = False) -> None:
+        self.start = start
+        self.quiet = quiet
+        self.sent = False
+
+
+Reply = AsyncIterator[ResponseStart | EarlyStart | bytes]
 
 
 async def make_empty_reply(status: int, headers: Headers = ()) -> Reply:
@@ -62,54 +79,109 @@ async def make_empty_reply(status: int, headers: Headers = ()) -> Reply:
 class SendTimeouts(Struct, frozen=True):
     keep_alive: float = 15.0
     send_timeout: float = 60.0
+    first_byte: float = 2.0
 
 
 class ReplyWriter:
     """Sends the parts of a reply and tracks when it last sent something."""
 
     def __init__(
-        self, send: Send, headers: Headers, on_start: Callable[[int], None], direct: WriteDirect | None
+        self,
+        send: Send,
+        headers: Headers,
+        on_start: Callable[[int], None],
+        direct: WriteDirect | None,
+        first_byte: float,
     ) -> None:
         self.send = send
         self.direct = direct
         self.headers = headers
         self.on_start = on_start
+        self.first_byte = first_byte
         self.loop = asyncio.get_running_loop()
         self.clock = self.loop.time
         self.keep_alive = b""
         self.start: ResponseStart | None = None
         self.keep_alive_task: asyncio.Future[None] | None = None
+        self.early_timer: asyncio.TimerHandle | None = None
+        self.early_task: asyncio.Future[None] | None = None
         self.sending = 0
+        self.cancelled = False
+        """Whether the client left or was dropped."""
+        self.closed = False
         self.last_sent = self.clock()
 
     async def write(self, reply: Reply) -> None:
         ended = False
-        direct, clock = self.direct, self.clock
+        # Not before the head is out: a part may follow a start that is being sent early.
+        direct: WriteDirect | None = None
+        clock = self.clock
         async with closing(reply):
             async for part in reply:
                 if isinstance(part, bytes):
                     if direct is not None and direct(part):
                         self.last_sent = clock()
                     else:
+                        if self.early_task is not None:
+                            await self.finish_early()
                         await self.send_message(make_body_message(part, more=True))
                     continue
-                self.start = part
-                self.keep_alive = part.keep_alive
-                headers = [*part.headers, *self.headers]
-                self.on_start(part.status)
-                await self.send_message({"type": "http.response.start", "status": part.status, "headers": headers})
+                if isinstance(part, EarlyStart):
+                    self.early_timer = self.loop.call_later(self.first_byte, self.send_early, part)
+                    continue
+                await self.begin(part)
+                direct = self.direct
                 if part.direct_writer is not None and direct is not None:
                     part.direct_writer.write = self.write_direct
                 if part.body is not None:
                     await self.send_message(make_body_message(part.body, more=False))
                     ended = True
         if not ended:
+            await self.finish_early()
             await self.send_message(make_body_message(b"", more=False))
+
+    async def begin(self, start: ResponseStart) -> None:
+        """Send the head, unless it was sent early."""
+        if await self.finish_early():
+            assert start.body is None, "a status cannot follow a start that was sent early"
+            self.keep_alive = start.keep_alive
+        else:
+            self.start = start
+            await self.send_head(start)
+
+    def send_early(self, early: EarlyStart) -> None:
+        """Send the head and a keep-alive of a reply whose first part is late."""
+        early.sent = True
+        self.start = early.start
+        self.early_task = asyncio.ensure_future(self.send_early_head(early))
+
+    async def send_early_head(self, early: EarlyStart) -> None:
+        keep_alive = b"" if early.quiet else early.start.keep_alive
+        await self.send_head(early.start, keep_alive)
+        self.keep_alive = keep_alive
+
+    async def finish_early(self) -> bool:
+        """Wait until an early head is out, and return true; false where none was sent, and none will be."""
+        if self.early_timer is not None:
+            self.early_timer.cancel()
+        if self.early_task is None:
+            return False
+        await self.early_task
+        return True
+
+    async def send_head(self, start: ResponseStart, body: bytes = b"") -> None:
+        headers = [*start.headers, *self.headers]
+        self.on_start(start.status)
+        await self.send_message({"type": "http.response.start", "status": start.status, "headers": headers})
+        if body:
+            await self.send_message(make_body_message(body, more=True))
+        self.keep_alive = start.keep_alive
 
     async def write_failure(self) -> bool:
         """End a body that cannot be completed by the error that its `start` has; false where it has none."""
         if self.start is None or not self.start.failure:
             return False
+        await self.finish_early()
         await self.send_message(make_body_message(self.start.failure, more=False))
         return True
 
@@ -126,14 +198,27 @@ class ReplyWriter:
         await self.send(message)
         self.sending -= 1
 
-    def schedule_tick(self, timeouts: SendTimeouts, work: asyncio.Task[None]) -> None:
-        """Run `tick` periodically until `timer` is cancelled; cancel `work` when it returns false."""
+    def schedule_tick(self, timeouts: SendTimeouts, task: asyncio.Task[Any]) -> None:
+        """Run `tick` periodically until `close`; cancel the task when it returns false."""
         if self.tick(timeouts):
             # A third of the shorter timeout: a keep-alive is at most a third late.
             interval = min(timeouts.keep_alive, timeouts.send_timeout) / 3
-            self.timer = self.loop.call_later(interval, self.schedule_tick, timeouts, work)
+            self.timer = self.loop.call_later(interval, self.schedule_tick, timeouts, task)
         else:
-            work.cancel()
+            self.cancel(task)
+
+    def cancel(self, task: asyncio.Task[Any]) -> None:
+        """Cancel the task that writes, once, unless it has written all."""
+        if not (self.closed or self.cancelled):
+            self.cancelled = True
+            task.cancel()
+
+    def close(self) -> None:
+        """Stop the timers; nothing is cancelled any more."""
+        self.closed = True
+        self.timer.cancel()
+        if self.early_timer is not None:
+            self.early_timer.cancel()
 
     def tick(self, timeouts: SendTimeouts) -> bool:
         """Send a keep-alive if due; returns false when the client has stopped reading."""
@@ -152,14 +237,19 @@ def make_body_message(data: bytes, *, more: bool) -> Message:
     return {"type": "http.response.body", "body": data, "more_body": more}
 
 
-async def write_or_fail(writer: ReplyWriter, reply: Reply, make_failure_reply: Callable[[], Reply] | None) -> None:
-    """Send a reply. If it raises, log the exception and send the client an error that it can read."""
+async def write_or_fail(
+    writer: ReplyWriter, reply: Reply, make_failure_reply: Callable[[RightseatError], Reply] | None
+) -> None:
+    """Send a reply. If it raises, send the client an error that it can read; the log has one that nobody expected."""
     try:
         await writer.write(reply)
     except Exception as error:
-        log.exception("a reply failed")
+        if isinstance(error, RightseatError):
+            log.warning("a reply failed: %s (%s)", error.code, error.message)
+        else:
+            log.exception("a reply failed")
         if writer.start is None and make_failure_reply is not None:
-            await writer.write(make_failure_reply())
+            await writer.write(make_failure_reply(error if isinstance(error, RightseatError) else INTERNAL_ERROR))
         elif not await writer.write_failure():
             raise error
 
@@ -178,31 +268,35 @@ async def send_reply(
     headers: Headers = (),
     on_start: Callable[[int], None] = lambda status: None,
     direct: WriteDirect | None = None,
-    make_failure_reply: Callable[[], Reply] | None = None,
+    make_failure_reply: Callable[[RightseatError], Reply] | None = None,
 ) -> bool:
     """Send the whole reply; returns false when the client left or was dropped. Closes the reply.
 
     `headers` are added to the reply's own; `on_start` receives the status. The reply of
     `make_failure_reply` is sent instead of one that fails before its first part.
     """
-    loop = asyncio.get_running_loop()
-    writer = ReplyWriter(send, headers, on_start, direct)
-    work = loop.create_task(write_or_fail(writer, reply, make_failure_reply))
-    disconnect = loop.create_task(wait_for_disconnect(receive))
-    disconnect.add_done_callback(lambda _: work.cancel())
-    writer.schedule_tick(timeouts, work)
+    writer = ReplyWriter(send, headers, on_start, direct, timeouts.first_byte)
+    task = asyncio.current_task()
+    assert task is not None, "a reply is sent by a task"
+    disconnect = writer.loop.create_task(wait_for_disconnect(receive))
+    disconnect.add_done_callback(lambda _: writer.cancel(task))
+    writer.schedule_tick(timeouts, task)
     try:
-        await work
+        await write_or_fail(writer, reply, make_failure_reply)
     except asyncio.CancelledError:
-        # This task itself is being cancelled, not only the one that it awaits.
-        if (task := asyncio.current_task()) is not None and task.cancelling():
+        # Not only by the writer: the server or the caller cancels this task.
+        if not writer.cancelled or task.cancelling() > 1:
             raise
-        return False
     finally:
-        writer.timer.cancel()
-        helpers = [helper for helper in (disconnect, writer.keep_alive_task) if helper is not None]
+        writer.close()
+        if writer.cancelled:
+            task.uncancel()
+        helpers = [helper for helper in (writer.keep_alive_task, writer.early_task) if helper is not None]
+        if not disconnect.done():
+            helpers.append(disconnect)
         for helper in helpers:
             helper.cancel()
-        # A keep-alive may fail when the reply has just ended: ignore it.
-        await asyncio.gather(*helpers, return_exceptions=True)
-    return True
+        if helpers:
+            # A keep-alive may fail when the reply has just ended: ignore it.
+            await asyncio.gather(*helpers, return_exceptions=True)
+    return not writer.cancelled

@@ -14,13 +14,16 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from urllib.parse import urlsplit
 
+from yarl import URL
+
 from rightseat.config.settings import ServerSettings
-from rightseat.errors import CallerError, Forbidden, NotJson, RequestTimeout, TooLarge
+from rightseat.errors import CallerError, ConfigError, Forbidden, NotJson, RequestTimeout, TooLarge
 from rightseat.http.forwarding import TrustedProxies
 from rightseat.http.reply import Headers, Receive
 
 # Every character that HTTP allows in names: users configure these headers in their client.
 HEADER_NAMES_PATTERN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,1000}")
+HOST_PATTERN = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?")
 
 
 @lru_cache(maxsize=256)
@@ -33,6 +36,26 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def parse_origin(text: str) -> str:
+    """Return an origin as browsers send it: in lower case, without a default port. Raises ConfigError if it is none."""
+    if text == "null":
+        return text
+    try:
+        url = URL(text)
+        origin = str(url.origin()) if url.scheme and url.host else ""
+    except ValueError:
+        url, origin = URL(), ""
+    if origin and not (url.user or url.password or url.path.strip("/") or url.query_string or url.fragment):
+        return origin
+    advice = f"write {origin}" if origin else "write it as https://HOST or https://HOST:PORT"
+    if text == "*":
+        advice = "name each page that may call, for `*` would let in every page on the web"
+    elif HOST_PATTERN.fullmatch(text):
+        advice = f"write https://{text}"
+    shown = "an address with a user name" if url.user else repr(text)
+    raise ConfigError(f"[server] cors: {shown} is no origin of a page: {advice}.")
+
+
 class RequestGuard:
     def __init__(self, settings: ServerSettings) -> None:
         public = urlsplit(settings.public_url).hostname or ""
@@ -41,7 +64,7 @@ class RequestGuard:
         # Beyond loopback a key is required, which a rebound page does not have.
         self.any_host = "*" in settings.hosts or not is_loopback(settings.host)
         self.hosts = {name.lower() for name in (*settings.hosts, settings.host, public) if name}
-        self.origins = {origin.rstrip("/").lower() for origin in settings.cors}
+        self.origins = {*map(parse_origin, settings.cors)}
         self.max_body = int(settings.max_body_mb * 1_000_000)
         self.body_timeout = settings.body_timeout
 
@@ -54,12 +77,20 @@ class RequestGuard:
             raise Forbidden(f"Host {host[:64]!r} is not served here. Add it to [server] hosts if it should be.")
 
     def check_origin(
-        self, headers: Mapping[str, str], *, has_body: bool, extra_origins: Collection[str] = ()
+        self,
+        headers: Mapping[str, str],
+        *,
+        has_body: bool,
+        is_unsafe: bool = False,
+        extra_origins: Collection[str] = (),
     ) -> Headers:
         """Refuse foreign origins; return the CORS headers for an allowed one. `extra_origins` are those of
         the door's own clients."""
         origin = headers.get("origin")
         if origin is None:
+            # A page that hides its origin may not cause effects: those are never caused by GET.
+            if is_unsafe and headers.get("sec-fetch-site") == "cross-site":
+                raise Forbidden("A page of another site may not call here without naming its origin.")
             return ()
         listed = origin.lower() in self.origins or origin.lower() in extra_origins
         if not (listed or self.is_own_origin(origin, headers.get("host", ""))):
@@ -127,5 +158,5 @@ class RequestGuard:
 
 def parse_host_header(value: str) -> str | None:
     """Return the name of a Host header without its port; None where malformed."""
-    match = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?", value)
+    match = HOST_PATTERN.fullmatch(value)
     return match[1].strip("[]").lower() if match else None

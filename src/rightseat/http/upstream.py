@@ -20,6 +20,7 @@ from rightseat.errors import (
     UpstreamTimeout,
 )
 from rightseat.http.client import ConnectTimeout, HttpClient, IncompleteResponse, InvalidHttpResponse, Response
+from rightseat.http.descriptors import find_descriptor_error
 from rightseat.http.idle import IdleTimer
 from rightseat.types.streams import closing
 
@@ -87,7 +88,7 @@ class UpstreamErrors:
             case InvalidHttpResponse():
                 return self.invalid_response("not HTTP")
             case _:
-                return self.connection_refused()
+                return find_descriptor_error(error) or self.connection_refused()
 
     def from_status(self, status: int, retry_after: float | None = None) -> RightseatError:
         """Return the error for a response whose status is not 2xx; an unlisted status counts as its hundred."""

@@ -20,8 +20,8 @@ from rightseat.types.events import Artifact, Custom, Event
 from rightseat.types.language import Language
 from rightseat.types.schema import get_validator
 from rightseat.types.sentences import get_sentence
-from rightseat.types.text import estimate_tokens
-from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, Result, Tool, ToolContext, error_result, is_approved
+from rightseat.types.text import escape_invisible, estimate_tokens
+from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext, error_result, is_approved, make_approval
 
 MAX_NAME_LENGTH, HASH_LENGTH = 64, 6
 INVALID_CHARS = re.compile(r"[^a-zA-Z0-9_-]+")
@@ -93,12 +93,12 @@ def parse_elicitation(params: Any, language: Language) -> Ask | None:
     match params:
         case types.ElicitRequestURLParams(message=message, url=url):
             text = f"{message}\n{get_sentence('open_url', language, url=url)}"
-            return Ask(text, "confirm", APPROVAL_SCHEMA)
+            return make_approval(text)
         case types.ElicitRequestFormParams(message=message, requested_schema=schema):
             # A form without fields is a confirmation.
             if not schema.get("properties"):
-                return Ask(message, "confirm", APPROVAL_SCHEMA)
-            return Ask(message, "form", schema)
+                return make_approval(message)
+            return Ask(escape_invisible(message, keep="\n"), "form", schema)
         case _:
             return None
 

@@ -1,7 +1,7 @@
-"""The operator's hooks around a run, as in CopilotKit's runtime: before, after, on error.
+"""The operator's hooks around a run, as in CopilotKit's runtime: before, after, on error; and the hook for votes.
 
 The before hook may refuse the request or add headers and properties; the run waits for it. The after and
-error hooks run in the background and cannot affect the answer.
+error hooks run in the background and cannot affect the answer. A vote is answered after its hook.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from rightseat.types.events import Event, RunFinished, RunFinishReason, Usage
 from rightseat.types.messages import Message
 from rightseat.types.output import RunOutput
 from rightseat.types.streams import closing
-from rightseat.types.turn import Turn
+from rightseat.types.turn import Feedback, Turn
 
 log = logging.getLogger(__name__)
 DEFAULT_TIMEOUT = 5.0
+VOTE_TIMEOUT_MESSAGE = "This server could not keep the vote in time. Try again."
 TIMEOUT_MESSAGE = "This server could not check the request in time. Try again."
 
 
@@ -67,6 +68,7 @@ BeforeRequestHook = Callable[
 ]
 AfterRequestHook = Callable[[HookResponse], Any]
 ErrorHook = Callable[[Incident], Any]
+FeedbackHook = Callable[[Feedback], Any]
 
 
 class Hooks:
@@ -78,11 +80,13 @@ class Hooks:
         on_before_request: BeforeRequestHook | None = None,
         on_after_request: AfterRequestHook | None = None,
         on_error: ErrorHook | None = None,
+        on_feedback: FeedbackHook | None = None,
         timeout: float = DEFAULT_TIMEOUT,
     ) -> None:
         self.before = on_before_request
         self.after = on_after_request
         self.on_error = on_error
+        self.on_feedback = on_feedback
         self.timeout = timeout
         self.threads = ToolThreadRunner()
         self.tasks: set[asyncio.Task[Any]] = set()
@@ -125,6 +129,16 @@ class Hooks:
     def report_incident(self, incident: Incident) -> None:
         if self.on_error is not None:
             self.start_hook("on_error", self.on_error, incident)
+
+    async def report_feedback(self, feedback: Feedback) -> None:
+        """Give a vote to the hook; raises what the hook raises."""
+        if self.on_feedback is None:
+            return
+        try:
+            await self.call_hook(self.on_feedback, feedback)
+        except TimeoutError:
+            log.error("the hook on_feedback took longer than %g s; the vote is refused", self.timeout)
+            raise Unavailable(VOTE_TIMEOUT_MESSAGE, retry_after=1) from None
 
     def start_hook(self, name: str, hook: Callable[[Any], Any], argument: Any) -> None:
         task = asyncio.get_running_loop().create_task(self.call_hook(hook, argument), name=name)

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rightseat.engine.form_values import FormField, list_form_fields
-from rightseat.engine.repeats import hash_messages, remove_whitespace, with_answer
+from rightseat.engine.repeats import hash_messages, hash_turn, is_unused_answer, remove_whitespace, with_answer
 from rightseat.types.agents import Layer, Responder, make_layer
 from rightseat.types.events import CallStart, Event, Interrupt, RunFinished, TextDelta, text_events
 from rightseat.types.language import Language, detect_language
@@ -23,7 +23,8 @@ from rightseat.types.replies import parse_consent
 from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import IdGenerator, PendingQuestion, Store, parse_resume_token
 from rightseat.types.streams import closing
-from rightseat.types.turn import InterruptAnswer, Turn
+from rightseat.types.turn import InterruptAnswer, Turn, measure_turn
+from rightseat.types.workers import run_sized
 
 MAX_EARLIER_QUESTIONS = 16
 
@@ -61,7 +62,7 @@ async def stream_as_text(inner: Responder, turn: Turn, store: Store) -> AsyncIte
                         question.kind,
                         "",
                         question.message if question.kind == "confirm" else question_text,
-                        hash_messages(turn, turn.messages),
+                        await hash_turn(turn),
                         answered_turn is not turn,
                     )
                     continues = pending.answers
@@ -79,7 +80,8 @@ async def save_question(
 ) -> None:
     """Keep the question under the conversation as the client will post it with the answer. `continues`: the turn
     replied to a question of the same run."""
-    key = make_conversation_key(turn, (*turn.messages, text_message("assistant", said_before + shown)))
+    asked_messages = (*turn.messages, text_message("assistant", said_before + shown))
+    key = await run_sized(measure_turn(turn), make_conversation_key, turn, asked_messages)
     before = await store.get_pending_question(turn.owner, key) if turn.conversation and continues else None
     earlier: dict[str, str] = {}
     places: tuple[str, ...] = ()
@@ -89,7 +91,9 @@ async def save_question(
         *history, _ = turn.messages
         # A client that posts only what is new has no place in a history.
         if before.interrupt != pending.interrupt and any(message.role == "assistant" for message in history):
-            places = (*places, hash_messages(turn, history))[-MAX_EARLIER_QUESTIONS:]
+            places = (*places, await run_sized(measure_turn(turn), hash_messages, turn, history))[
+                -MAX_EARLIER_QUESTIONS:
+            ]
     question = replace(pending, question=remove_whitespace(shown), earlier=earlier, places=places)
     await store.save_pending_question(turn.owner, key, question)
 
@@ -100,9 +104,10 @@ async def restore_answer(turn: Turn, store: Store) -> Turn | PendingQuestion:
     if turn.answers or not turn.messages or turn.messages[-1].role != "user":
         return turn
     *history, reply = turn.messages
-    key = make_conversation_key(turn, history)
-    request = hash_messages(turn, turn.messages)
-    pending = await store.get_pending_question(turn.owner, key)
+    size = measure_turn(turn)
+    key = await run_sized(size, make_conversation_key, turn, history)
+    request = await hash_turn(turn)
+    pending = await load_question(turn, key, request, store)
     if pending is None:
         return turn
     if pending.kind == "answered":
@@ -112,7 +117,7 @@ async def restore_answer(turn: Turn, store: Store) -> Turn | PendingQuestion:
     if not follows_question(turn, history, pending):
         # Another reply to an earlier question of the run is no answer to the one that waits.
         return turn if find_question(history, pending) is None else pending
-    if pending.request != request and hash_messages(turn, history) in pending.places:
+    if pending.request != request and await run_sized(size, hash_messages, turn, history) in pending.places:
         # Two questions may have the same words.
         return pending
     if pending.request == request:
@@ -127,9 +132,19 @@ async def restore_answer(turn: Turn, store: Store) -> Turn | PendingQuestion:
         if approved is None:
             return pending
         answer = InterruptAnswer(pending.interrupt, payload={"approved": approved})
-    # Kept as answered, and not taken: the same reply once more is no new request. The Continuation is taken once.
-    await store.save_pending_question(turn.owner, key, replace(pending, kind="answered", request=request))
+    # Kept as answered, and not taken: the same reply once more is no new request. The Continuation is claimed once.
+    answered = replace(pending, kind="answered", answered_kind=pending.kind, request=request)
+    await store.save_pending_question(turn.owner, key, answered)
     return with_answer(turn, history[:-1], reply, answer)
+
+
+async def load_question(turn: Turn, key: str, request: str, store: Store) -> PendingQuestion | None:
+    """Return the question that the conversation waits for. One is open again if the same reply was given to a worker
+    that died with it."""
+    pending = await store.get_pending_question(turn.owner, key)
+    if pending is None or pending.request != request or not await is_unused_answer(store, turn.owner, pending):
+        return pending
+    return replace(pending, kind=pending.answered_kind, request="")
 
 
 def follows_question(turn: Turn, history: Sequence[Message], pending: PendingQuestion) -> bool:
@@ -206,7 +221,7 @@ async def stream_with_ids(inner: Responder, turn: Turn, store: Store) -> AsyncIt
             elif isinstance(event, RunFinished) and event.pending:
                 # The client runs one call at a time; the next one follows its result.
                 first = event.pending[0]
-                key = make_call_key(turn, turn.messages, names.get(first, ""))
+                key = await run_sized(measure_turn(turn), make_call_key, turn, turn.messages, names.get(first, ""))
                 await store.save_pending_question(turn.owner, key, PendingQuestion(first, "call", ""))
             yield event
 
@@ -219,7 +234,9 @@ async def restore_call_id(turn: Turn, store: Store) -> Turn:
     if result.role != "tool" or len(call_message.calls) != 1 or parse_resume_token(call_message.calls[0].id):
         return turn
     call = call_message.calls[0]
-    bound = await store.take_pending_question(turn.owner, make_call_key(turn, history, call.name))
+    key = await run_sized(measure_turn(turn), make_call_key, turn, history, call.name)
+    # Kept: the result may be posted again. The Continuation is claimed once.
+    bound = await store.get_pending_question(turn.owner, key)
     if bound is None or bound.kind != "call":
         return turn
     restored = replace(call_message, calls=(replace(call, id=bound.interrupt),))

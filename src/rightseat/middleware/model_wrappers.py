@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from msgspec import Struct
@@ -12,6 +11,8 @@ from msgspec.structs import replace
 from rightseat.engine.history import fit_to_capabilities
 from rightseat.errors import (
     Incomplete,
+    RateLimited,
+    TooManyRuns,
     UpstreamBusy,
     UpstreamDenied,
     UpstreamError,
@@ -19,11 +20,12 @@ from rightseat.errors import (
     UpstreamRefused,
     UpstreamTimeout,
 )
-from rightseat.middleware.quota import RequestRate
+from rightseat.middleware.quota import Admission, Ledger, Quota, UsageTracker
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Model, ModelInfo, ModelWrapper, Prompt, has_images
 from rightseat.types.settings import select_settings, takes_settings
 from rightseat.types.streams import closing
+from rightseat.types.turn import Owner
 
 # Wraps a model, for metrics, billing and tracing.
 WrapModel = Callable[[Model, ModelInfo], Model]
@@ -113,47 +115,40 @@ class ModelLimits(Struct, frozen=True, kw_only=True):
     answer_tokens: int = 0
 
 
-class ModelLoad:
-    """Current load of a model. It survives a reload, because the model's server does not change with it."""
-
-    def __init__(self, now: float) -> None:
-        self.running = 0
-        self.rate = RequestRate(now)
-
-
 class RateLimitedModel(ModelWrapper):
     """A model wrapper that enforces limits. Above them it raises UpstreamBusy, as the model's server would: a
-    fallback model is called, or the client gets `retry_after`."""
+    fallback model is called, or the client gets `retry_after`. The ledger outlives a reload, because the model's
+    server does not change with it."""
 
     def __init__(
-        self, model: Model, info: ModelInfo, limits: ModelLimits, clock: Callable[[], float] = time.monotonic
+        self, model: Model, info: ModelInfo, limits: ModelLimits, ledger: Ledger | None = None, name: str = ""
     ) -> None:
         super().__init__(model, info)
         self.limits = limits
-        self.clock = clock
-        self.load = ModelLoad(clock())
+        self.ledger = ledger or UsageTracker()
+        self.account = Owner(f"(model) {name or info.model}")
+        self.quota = Quota(requests_per_minute=limits.requests_per_minute, concurrent_runs=limits.concurrent)
 
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
-        self.admit()
-        self.load.running += 1
+        admission = await self.admit()
         try:
             async with closing(self.model.stream(self.cap_answer_tokens(prompt))) as chunks:
                 async for chunk in chunks:
                     yield chunk
         finally:
-            self.load.running -= 1
+            await admission.close()
 
-    def admit(self) -> None:
-        limits, load, name = self.limits, self.load, self.info.model
-        if limits.concurrent and load.running >= limits.concurrent:
-            raise UpstreamBusy(
-                f"The model {name} already gives {limits.concurrent} answers, its limit. Try again.", retry_after=1
-            )
-        per_minute = limits.requests_per_minute
-        if per_minute and (wait := load.rate.count(per_minute, self.clock())):
-            raise UpstreamBusy(
-                f"The model {name} is limited to {per_minute:g} requests a minute. Try again later.", retry_after=wait
-            )
+    async def admit(self) -> Admission:
+        limits, name = self.limits, self.info.model
+        try:
+            return await self.ledger.admit(self.account, self.quota)
+        except TooManyRuns:
+            message = f"The model {name} already gives {limits.concurrent} answers, its limit. Try again."
+            raise UpstreamBusy(message, retry_after=1) from None
+        except RateLimited as error:
+            per_minute = f"{limits.requests_per_minute:g}"
+            message = f"The model {name} is limited to {per_minute} requests a minute. Try again later."
+            raise UpstreamBusy(message, retry_after=error.retry_after) from None
 
     def cap_answer_tokens(self, prompt: Prompt) -> Prompt:
         most, requested = self.limits.answer_tokens, prompt.settings.max_tokens

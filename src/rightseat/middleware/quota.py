@@ -1,6 +1,6 @@
 """Quotas of each owner: requests per minute, concurrent runs, spend and tokens per day.
 
-UsageTracker holds the usage and survives a reload; Quotas are the configured limits. Spend and tokens are
+A Ledger holds the usage and survives a reload; Quotas are the configured limits. Spend and tokens are
 charged at the model call, so that a client that leaves during an answer is charged too.
 """
 
@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import msgspec
 from msgspec import Struct
@@ -112,17 +113,40 @@ class UsageAccount:
         self.spent += info.compute_cost(usage) if info else 0.0
 
 
-class DailyUsage(Struct, frozen=True):
-    """Usage of a day as stored across restarts; `began` is wall-clock time."""
+class DailyUsage(Struct):
+    """Usage of an owner as stored. Times are wall-clock time. The later fields are those of several workers."""
 
     began: float
-    spent: float
-    tokens: int
+    spent: float = 0.0
+    tokens: int = 0
+    level: float = 0.0
+    """Level of the requests' leaky bucket, at `drained_at`."""
+    drained_at: float = 0.0
+    running: dict[str, str] = {}
+    """Ids of admitted runs, with the workers that have them."""
+
+
+class Admission(Protocol):
+    """A run that was admitted. What it uses is charged to its owner."""
+
+    def charge(self, usage: Usage, info: ModelInfo | None) -> None: ...
+
+    async def close(self) -> None:
+        """Note that the run has ended."""
+        ...
+
+
+class Ledger(Protocol):
+    """Counts what each owner uses. `middleware/shared_quota` has the one of several workers."""
+
+    async def admit(self, owner: Owner, quota: Quota) -> Admission:
+        """Count one more run; raises with `retry_after` if a limit is reached."""
+        ...
 
 
 @dataclass
 class UsageTracker:
-    """Accounts by owner; the least recently used idle one is evicted first. `store` keeps a day's usage
+    """Ledger of one process; the least recently used idle account is evicted first. `store` keeps a day's usage
     across restarts."""
 
     clock: Callable[[], float] = time.monotonic
@@ -130,6 +154,11 @@ class UsageTracker:
     store: CheckpointStore | None = None
     wall_clock: Callable[[], float] = time.time
     accounts: OrderedDict[str, UsageAccount] = field(default_factory=OrderedDict)
+
+    async def admit(self, owner: Owner, quota: Quota) -> AccountAdmission:
+        account = await self.open_account(owner)
+        account.admit(quota, self.clock())
+        return AccountAdmission(self, owner, quota, account)
 
     async def open_account(self, owner: Owner) -> UsageAccount:
         """Return the owner's account, including the stored usage from before a restart."""
@@ -172,39 +201,51 @@ class UsageTracker:
         return self.accounts[owner.name]
 
 
-# The account of the current task's run.
-CURRENT_ACCOUNT: ContextVar[UsageAccount | None] = ContextVar("account", default=None)
+@dataclass(frozen=True)
+class AccountAdmission:
+    tracker: UsageTracker
+    owner: Owner
+    quota: Quota
+    account: UsageAccount
+
+    def charge(self, usage: Usage, info: ModelInfo | None) -> None:
+        self.account.charge(usage, info)
+
+    async def close(self) -> None:
+        self.account.running -= 1
+        if self.quota.has_daily_limit:
+            await self.tracker.save_usage(self.owner, self.account)
 
 
-def enforce_quotas(quotas: Quotas, usage: UsageTracker) -> Layer:
+# The admission of the current task's run.
+CURRENT_ADMISSION: ContextVar[Admission | None] = ContextVar("admission", default=None)
+
+
+def enforce_quotas(quotas: Quotas, ledger: Ledger) -> Layer:
     """Layer that admits or rejects runs. Sub-runs are part of their parent's run and are not counted."""
-    return make_layer(lambda turn: not turn.depth, lambda inner, turn: stream_in_quota(inner, turn, quotas, usage))
+    return make_layer(lambda turn: not turn.depth, lambda inner, turn: stream_in_quota(inner, turn, quotas, ledger))
 
 
-async def stream_in_quota(inner: Responder, turn: Turn, quotas: Quotas, usage: UsageTracker) -> AsyncIterator[Event]:
-    account = await usage.open_account(turn.owner)
-    quota = quotas.for_owner(turn.owner)
-    account.admit(quota, usage.clock())
-    before = CURRENT_ACCOUNT.get()
-    CURRENT_ACCOUNT.set(account)
+async def stream_in_quota(inner: Responder, turn: Turn, quotas: Quotas, ledger: Ledger) -> AsyncIterator[Event]:
+    admission = await ledger.admit(turn.owner, quotas.for_owner(turn.owner))
+    before = CURRENT_ADMISSION.get()
+    CURRENT_ADMISSION.set(admission)
     try:
         async with closing(inner(turn)) as events:
             async for event in events:
                 yield event
                 # A reader may interleave two runs.
-                CURRENT_ACCOUNT.set(account)
+                CURRENT_ADMISSION.set(admission)
     finally:
-        CURRENT_ACCOUNT.set(before)
-        account.running -= 1
-        if quota.has_daily_limit:
-            await usage.save_usage(turn.owner, account)
+        CURRENT_ADMISSION.set(before)
+        await admission.close()
 
 
 class BilledModel(ModelWrapper):
     """A model wrapper that charges the current run's account; unreported usage is estimated."""
 
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
-        account = CURRENT_ACCOUNT.get()
+        admission = CURRENT_ADMISSION.get()
         used: Usage | None = None
         texts: list[str] = []
         is_unserved = False
@@ -223,8 +264,8 @@ class BilledModel(ModelWrapper):
             is_unserved = not texts
             raise
         finally:
-            if account is not None and not is_unserved:
+            if admission is not None and not is_unserved:
                 if used is None:
                     prompt_tokens = sum(map(estimate_message_tokens, prompt.messages))
                     used = Usage(prompt_tokens, estimate_tokens("".join(texts)))
-                account.charge(used, self.info)
+                admission.charge(used, self.info)

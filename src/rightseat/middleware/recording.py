@@ -19,6 +19,7 @@ from rightseat.types.events import Event, OpenMessageTracker, RunStarted, TextDe
 from rightseat.types.streams import closing
 from rightseat.types.threads import (
     DeltaEvent,
+    Lease,
     RunEnded,
     ThreadEntry,
     ThreadStore,
@@ -30,7 +31,8 @@ from rightseat.types.threads import (
     make_title,
     with_delta_text,
 )
-from rightseat.types.turn import Turn
+from rightseat.types.turn import Turn, measure_turn
+from rightseat.types.workers import run_sized
 
 log = logging.getLogger(__name__)
 RecordingMode = Literal["off", "threads", "all"]
@@ -76,18 +78,18 @@ async def start_recording(turn: Turn, started: RunStarted, store: ThreadStore, m
     begin_run = partial(store.begin_run, turn.owner, thread, started.run, assistant=assistant, name=title)
     try:
         try:
-            before = await begin_run(digest=hash_input(turn))
+            lease = await begin_run(digest=await run_sized(measure_turn(turn), hash_input, turn))
         except RunEnded:
             # This door runs the same id again, which is another run of the thread.
-            before = await begin_run()
+            lease = await begin_run()
     except Conflict:
         log.debug("an answer is not kept: another run has its thread")
         return None
     except StoreFailed:
         log.warning("an answer is not kept: the store failed")
         return None
-    recorder = RunRecorder(store, turn, thread, before, max_chars)
-    recorder.write(extract_user_input(turn, new=before == 0, results=True))
+    recorder = RunRecorder(store, turn, thread, lease, max_chars)
+    recorder.write(extract_user_input(turn, new=lease.before == 0, results=True))
     recorder.write(started)
     return recorder
 
@@ -95,11 +97,12 @@ async def start_recording(turn: Turn, started: RunStarted, store: ThreadStore, m
 class RunRecorder:
     """Writes the entries of one run."""
 
-    def __init__(self, store: ThreadStore, turn: Turn, thread: str, last_number: int, max_chars: int) -> None:
+    def __init__(self, store: ThreadStore, turn: Turn, thread: str, lease: Lease, max_chars: int) -> None:
         self.store = store
         self.owner = turn.owner
         self.thread = thread
-        self.number = last_number
+        self.number = lease.before
+        self.fence = lease.fence
         self.remaining = max_chars
         self.opened = OpenMessageTracker()
         self.delta: DeltaEvent | None = None
@@ -147,7 +150,7 @@ class RunRecorder:
 
     def write(self, entry: ThreadEntry) -> None:
         self.number += 1
-        self.store.append_entries(self.owner, self.thread, self.number, (entry,))
+        self.store.append_entries(self.owner, self.thread, self.number, (entry,), self.fence)
         self.is_ended = is_run_end(entry)
 
     def end(self, entry: Event) -> None:

@@ -18,7 +18,9 @@ from rightseat.errors import CallerError
 from rightseat.http.endpoint import ResourceFile
 from rightseat.plugins.flows.responder import FlowRegistry
 from rightseat.plugins.plugin import Plugin, make_tool_name
-from rightseat.plugins.search import Embed, SearchField, SearchIndex, VectorIndex
+from rightseat.plugins.search import Embed, VectorIndex
+from rightseat.tools.word_search import SearchField, SearchIndex
+from rightseat.types.agent_card import NO_CARD
 from rightseat.types.agents import Responder
 from rightseat.types.stores import Store
 from rightseat.types.text import closest_match, estimate_tokens
@@ -212,7 +214,7 @@ class PluginCatalog:
             return []
         base = replace(assistants[0], system="", tools=(), image="", toolset=CombinedToolset(()))
         return [
-            replace(base, name=name, title=flow.name, description=flow.description)
+            replace(base, name=name, title=flow.name, description=flow.description, card=NO_CARD)
             for name, flow in self.flows.list_visible_flows().items()
         ]
 
@@ -228,4 +230,6 @@ class PluginCatalog:
 
     async def close(self) -> None:
         closers = {entry.tool.close for entry in self.entries if entry.tool.close is not None}
+        if self.flows is not None:
+            closers |= {database.close for database in self.flows.databases.values()}
         await asyncio.gather(*(close() for close in closers))

@@ -17,6 +17,7 @@ from rightseat.plugins.catalog import FIND_TOOLS, CatalogEntry, PluginCatalog
 from rightseat.plugins.search import fuse_rankings
 from rightseat.types.events import Event
 from rightseat.types.messages import Message, TextMessagePart, text_message
+from rightseat.types.text import sample_text
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.types.turn import Turn
 
@@ -135,7 +136,8 @@ class ToolSelection:
 
 
 async def rank_tools(catalog: PluginCatalog, question: str, allowed: set[int] | None) -> list[int]:
-    """Rank tools by words, fused with embeddings where there are any."""
+    """Rank tools by words, fused with embeddings where there are any. A long question is ranked by its ends."""
+    question = sample_text(question)
     by_words = catalog.index.search(question, allowed)
     if catalog.vectors is None:
         return by_words

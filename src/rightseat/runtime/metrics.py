@@ -6,6 +6,7 @@ configured names and fixed words, never client input; their number is capped.
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
@@ -85,6 +86,7 @@ class Metrics:
         self.runs = MetricCounter("rightseat_runs", "Runs ended.", "assistant", "reason")
         self.failures = MetricCounter("rightseat_run_failures", "Runs that failed.", "assistant", "code")
         self.active = MetricGauge("rightseat_runs_active", "Runs under way.")
+        self.tasks = MetricGauge("rightseat_tasks", "Tasks of the event loop.")
         self.run_seconds = MetricHistogram("rightseat_run_seconds", "How long runs took.", "assistant")
         self.first_token = MetricHistogram(
             "rightseat_first_token_seconds", "From a run's start to its first text.", "assistant"
@@ -94,6 +96,10 @@ class Metrics:
         self.tokens = MetricCounter("rightseat_tokens", "Tokens that models told of.", "model", "direction")
         self.cost = MetricCounter("rightseat_cost", "What those tokens cost, by the configuration.", "model")
         self.tool_calls = MetricCounter("rightseat_tool_calls", "Calls of tools.", "tool", "outcome")
+
+    def count_tasks(self) -> None:
+        """Count the tasks of the running event loop."""
+        self.tasks.value = len(asyncio.all_tasks())
 
     def collect(self) -> Iterator[Metric]:
         """Yield metric families, as prometheus_client expects of a collector."""

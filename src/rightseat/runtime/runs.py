@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.errors import INTERNAL_ERROR, Restarting, RightseatError, TimedOut, Unavailable, error_class_for
+from rightseat.http.descriptors import find_descriptor_error
 from rightseat.runtime.incidents import Environment, Incident, IncidentSource, RunContext
 from rightseat.types.agents import Responder
 from rightseat.types.events import Event, OpenMessageTracker, RunFailed, RunStarted, StepEnd, StepStart, TextDelta
@@ -104,7 +105,7 @@ class RunSupervisor:
             if failed is None:
                 raise
         except Exception as error:
-            failed = RightseatError(INTERNAL_ERROR.message)
+            failed = find_descriptor_error(error) or RightseatError(INTERNAL_ERROR.message)
             failed.__cause__ = error
         finally:
             timer.cancel()

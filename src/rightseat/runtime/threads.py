@@ -17,16 +17,20 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.errors import INTERNAL_ERROR, Conflict, RightseatError, StoreFailed
+from rightseat.errors import INTERNAL_ERROR, Conflict, RightseatError, StoreDamaged, StoreFailed
 from rightseat.runtime.runs import new_id
 from rightseat.types.agents import Responder
 from rightseat.types.events import OpenMessageTracker, ReasoningDelta, RunFailed, TextDelta
 from rightseat.types.streams import PushStream, closing
 from rightseat.types.threads import (
+    ANY_FENCE,
     RUN_NUMBERS,
-    THREAD_BUSY,
+    Lease,
+    LeaseHolder,
+    LeaseLost,
     NumberedEntry,
     RunEnded,
+    ThreadBusy,
     ThreadEntry,
     ThreadStore,
     extract_user_input,
@@ -34,7 +38,8 @@ from rightseat.types.threads import (
     is_run_end,
     make_title,
 )
-from rightseat.types.turn import Owner, Turn
+from rightseat.types.turn import Owner, Turn, measure_turn
+from rightseat.types.workers import run_sized
 
 log = logging.getLogger(__name__)
 ThreadKey = tuple[str, str]
@@ -98,6 +103,9 @@ class ActiveRun:
         """The number before the first entry in the ring."""
         self.size = 0
         self.readers = 0
+        self.fence = ANY_FENCE
+        self.is_lost = False
+        """Whether another worker has taken the thread over: nothing more is shown from here."""
         self.is_stored = False
         """Whether the store takes entries: not before the thread is leased, and not if the store failed."""
         self.ended = False
@@ -111,15 +119,22 @@ class ActiveRun:
         """Readers that have all entries."""
         self.create_future = asyncio.get_running_loop().create_future
 
-    def start(self, before: int) -> None:
-        self.before = self.last = self.shown = self.ring_start = before
+    @property
+    def is_begun(self) -> bool:
+        """Whether the run has its thread. One that was refused has not."""
+        return self.started.is_set() and self.rejection is None and self.earlier is None
+
+    def start(self, lease: Lease) -> None:
+        self.before = self.last = self.shown = self.ring_start = lease.before
+        self.fence = lease.fence
         self.started.set()
 
     def append(self, entry: ThreadEntry) -> None:
         last = self.last + 1
         size = len(entry.text) + MIN_ENTRY_SIZE if isinstance(entry, TEXT_DELTAS) else 256
         # Stored first: an entry that cannot be encoded raises here, before readers count on it.
-        stored = self.store.append_entries(self.owner, self.thread, last, (entry,)) if self.is_stored else None
+        append_entries, fence = self.store.append_entries, self.fence
+        stored = append_entries(self.owner, self.thread, last, (entry,), fence) if self.is_stored else None
         ring = self.ring
         ring.append(entry)
         self.last = last
@@ -146,7 +161,18 @@ class ActiveRun:
             self.append(entry)
 
     def on_stored(self, number: int, stored: asyncio.Future[None]) -> None:
-        """Show the entries up to a number, and deltas that follow it."""
+        """Show the entries up to a number, and deltas that follow it. If another worker has the thread by now, stop the
+        run without a word."""
+        if isinstance(stored.exception(), LeaseLost):
+            self.is_lost = True
+            self.is_stored = False
+            # Without a ring readers go on with what the store has.
+            self.ring, self.last, self.ring_start = deque(maxlen=0), EMPTY_RING, EMPTY_RING
+            if self.task is not None:
+                self.task.cancel()
+        if self.is_lost:
+            self.wake_readers()
+            return
         if number == self.held:
             self.held, self.shown = 0, self.last
         elif number > self.shown:
@@ -189,6 +215,12 @@ class ThreadRuns:
         self.limits = limits
         self.active_runs: dict[ThreadKey, ActiveRun] = {}
 
+    async def open(self) -> None:
+        """Begin to work with other workers, if there are any."""
+
+    def make_run(self, turn: Turn) -> ActiveRun:
+        return ActiveRun(turn, self.store, self.limits.ring_size)
+
     async def start(self, turn: Turn, respond: Responder) -> AsyncIterator[NumberedEntry]:
         """Start a run on its thread and return its entries, from the user input to the end. The same run id
         joins the active run, or replays it after its end; another one on a busy thread raises Conflict."""
@@ -196,12 +228,12 @@ class ThreadRuns:
         key = (turn.owner.name, turn.thread)
         active = self.active_runs.get(key)
         if active is None:
-            active = self.active_runs[key] = ActiveRun(turn, self.store, self.limits.ring_size)
+            active = self.active_runs[key] = self.make_run(turn)
             # A task of its own: the client may disconnect at any time.
             active.task = asyncio.create_task(self.record_run(turn, active, respond))
             self.update_orphan_timer(active)
         elif active.run != turn.run:
-            raise Conflict(THREAD_BUSY)
+            raise ThreadBusy(LeaseHolder(active.run, self.store.worker, active.fence, active.before))
         await active.started.wait()
         if active.rejection is not None:
             raise active.rejection
@@ -222,7 +254,7 @@ class ThreadRuns:
                     if active.size > self.limits.run_bytes:
                         failure = RUN_TOO_LONG
                         break
-        except Conflict as error:
+        except (Conflict, StoreDamaged) as error:
             active.rejection = error
         except RunEnded as ended:
             active.earlier = ended
@@ -233,7 +265,8 @@ class ThreadRuns:
             log.exception("an event of a run could not be kept")
             failure = RUN_BROKEN
         finally:
-            if failure is not None and not (active.ring and is_run_end(active.ring[-1])):
+            is_ended = active.is_lost or (active.ring and is_run_end(active.ring[-1]))
+            if failure is not None and not is_ended:
                 for event in (*open_messages.end_events(), failure):
                     active.append_end(event)
             active.end()
@@ -243,20 +276,23 @@ class ThreadRuns:
     async def begin_run(self, turn: Turn, active: ActiveRun) -> None:
         """Lease the thread and append the user input. If the store fails, the run goes on unstored."""
         try:
-            before = await self.store.begin_run(
+            lease = await self.store.begin_run(
                 turn.owner,
                 turn.thread,
                 turn.run,
                 assistant=turn.assistant or "",
                 name=make_title(turn.messages),
-                digest=hash_input(turn),
+                digest=await run_sized(measure_turn(turn), hash_input, turn),
             )
             active.is_stored = True
+        except StoreDamaged:
+            # Whether this run has run before cannot be read.
+            raise
         except StoreFailed:
             log.warning("the answer in a thread is not kept: the store failed")
-            before = 0
-        active.start(before)
-        user_input = extract_user_input(turn, new=before == 0)
+            lease = Lease(0, ANY_FENCE)
+        active.start(lease)
+        user_input = extract_user_input(turn, new=lease.before == 0)
         if user_input.messages or user_input.state:
             active.append(user_input)
 

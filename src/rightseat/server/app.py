@@ -8,15 +8,18 @@ import secrets
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from rightseat.config.options import parse_options
 from rightseat.config.settings import ServerSettings
-from rightseat.errors import INTERNAL_ERROR, MethodNotAllowed, NotFound, RightseatError
+from rightseat.errors import INTERNAL_ERROR, ConfigError, MethodNotAllowed, NotFound, RightseatError
 from rightseat.http.auth import LOCAL_OWNER, Authenticator
+from rightseat.http.descriptors import DescriptorReserve, find_descriptor_error, make_descriptor_error
 from rightseat.http.endpoint import REQUEST_ID, Door, Request, Route, compile_path
+from rightseat.http.fetch import AddressRules
 from rightseat.http.forwarding import HeaderForwarding
 from rightseat.http.reply import (
     DIRECT_EXTENSION,
@@ -36,8 +39,12 @@ from rightseat.server.operations import make_operations_door
 from rightseat.server.playground.door import make_playground_door
 from rightseat.types.text import closest_match
 from rightseat.types.turn import Owner
+from rightseat.types.workers import run_sized
 from rightseat.wiring.lookup import load_all
 from rightseat.wiring.runtime import Runtime
+
+if TYPE_CHECKING:
+    from rightseat.server.workers.link import SupervisorLink
 
 access_log = logging.getLogger("rightseat.access")
 log = logging.getLogger(__name__)
@@ -105,9 +112,19 @@ Scope = MutableMapping[str, Any]
 RouteMatch = tuple[Door, Route, dict[str, str]]
 NO_ROUTE = "(none)"
 # Keys of [server] that concern the process and not a request: no options of `asgi`.
-PROCESS_KEYS = {"host", "port", "max_header_kb", "header_timeout", "grace", "max_runs", "log", "log_level", "mcp_allow"}
+PROCESS_KEYS = {"host", "port", "workers", "max_header_kb", "header_timeout", "grace", "max_runs", "mcp_allow"} | {
+    "log",
+    "log_level",
+}
 OPTIONS = sorted(set(ServerSettings.__struct_fields__) - PROCESS_KEYS - {"trace_content", "environment"})
 REQUEST_ID_PATTERN = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+def make_fetch_rules(settings: ServerSettings) -> AddressRules:
+    try:
+        return AddressRules(allow=settings.fetch_allow)
+    except ConfigError as error:
+        raise ConfigError(f"[server] fetch_allow: {error.message}") from error
 
 
 class App:
@@ -123,29 +140,35 @@ class App:
     ) -> None:
         self.runtime = runtime
         self.doors = doors
+        self.descriptors = DescriptorReserve()
+        self.worker: SupervisorLink | None = None
+        """The supervisor of this process, if it is one of several workers."""
         self.configure(settings, authenticate or Authenticator())
 
-    def configure(self, settings: ServerSettings, authenticate: Authenticator) -> None:
-        """Apply `settings` and `authenticate` to every later request, at start and at each reload.
+    def configure(self, settings: ServerSettings, authenticate: Authenticator, runtime: Runtime | None = None) -> None:
+        """Apply `settings` and `authenticate` to every later request, at start and at each reload, and make the routes
+        that `runtime` has of its own.
 
         Settings are read only here, so that a reload cannot forget one. Raises ConfigError for an invalid
         address, before anything is changed.
         """
-        self.guard = RequestGuard(settings)
+        fetch_rules = make_fetch_rules(settings)
+        guard = RequestGuard(settings)
+        operations = make_operations_door(
+            lambda: self.runtime, self.descriptors, lambda: self.worker, metrics=settings.metrics
+        )
+        playground = make_playground_door(lambda: self.runtime, self.doors)
+        doors = add_own_routes([operations, *self.doors, playground], runtime or self.runtime)
+        self.guard = guard
         self.authenticate = authenticate
         self.access_log = settings.access_log
         self.introspection = settings.introspection
         self.stream_arguments = settings.stream_arguments
+        self.fetch_rules = fetch_rules
         self.graphql = settings.graphql
         self.forwarding = HeaderForwarding(settings.forward_headers)
-        self.timeouts = SendTimeouts(settings.keep_alive, settings.send_timeout)
-        doors = self.doors
-        all_doors = [
-            make_operations_door(lambda: self.runtime, metrics=settings.metrics),
-            *doors,
-            make_playground_door(lambda: self.runtime, doors),
-        ]
-        self.table = RouteTable([*all_doors, make_openapi_door(all_doors)])
+        self.timeouts = SendTimeouts(settings.keep_alive, settings.send_timeout, settings.first_byte)
+        self.table = RouteTable([*doors, make_openapi_door(doors)])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -172,26 +195,32 @@ class App:
                     reply = make_empty_reply(204)
                 else:
                     sends_body = has_body(scope["method"], headers)
-                    extra += self.guard.check_origin(headers, has_body=sends_body, extra_origins=door.origins)
+                    extra += self.guard.check_origin(
+                        headers,
+                        has_body=sends_body,
+                        is_unsafe=scope["method"] not in ("GET", "HEAD"),
+                        extra_origins=door.origins,
+                    )
                     browser = "text/html" in headers.get("accept", "") and not scope.get("query_string")
                     route, params = self.table.select_route(path, matches, scope["method"], browser=browser)
-                    # The connected peer, whatever it forwards: only a trusted proxy itself may name a user.
-                    owner = LOCAL_OWNER if route.public else await self.authenticate(headers, get_peer(scope))
+                    owner = await self.admit_request(scope, route, headers)
                     entry.owner = "open" if route.public else owner.name.partition(":")[0]
                     body = await self.guard.read_body(headers, receive)
                     if body is None:
                         return
                     request = self.make_request(scope, path, params, headers, body, owner, base, entry)
-                    reply = route.handler(request, self.runtime)
+                    # A handler reads the body and starts nothing, so that a large body can be read in a thread.
+                    reply = await run_sized(len(body), route.handler, request, self.runtime)
             except RightseatError as error:
-                entry.set_error(error)
-                reply = format_error(door, error, headers)
+                reply = self.fail_reply(door, error, headers, entry)
                 if isinstance(error, MethodNotAllowed):
                     extra += ((b"allow", error.allow.encode()),)
-            except Exception:
+            except Exception as error:
                 log.exception("a request failed")
-                entry.set_error(INTERNAL_ERROR)
-                reply = format_error(door, INTERNAL_ERROR, headers)
+                reply = self.fail_reply(door, find_descriptor_error(error) or INTERNAL_ERROR, headers, entry)
+            if self.descriptors.exhausted:
+                # The next connection needs the descriptor of this one.
+                extra += ((b"connection", b"close"),)
             direct = scope.get("extensions", {}).get(DIRECT_EXTENSION, {}).get("write")
             await send_reply(
                 reply,
@@ -201,10 +230,23 @@ class App:
                 headers=extra,
                 on_start=entry.set_status,
                 direct=direct,
-                make_failure_reply=lambda: format_error(door, INTERNAL_ERROR, headers),
+                make_failure_reply=lambda error: self.fail_reply(door, error, headers, entry),
             )
         finally:
             entry.finish(self.runtime.meters, write_log=self.access_log)
+
+    async def admit_request(self, scope: Scope, route: Route, headers: dict[str, str]) -> Owner:
+        """Return who calls. Raises Unauthorized, and Unavailable where no descriptor is left for an answer."""
+        # The connected peer, whatever it forwards: only a trusted proxy itself may name a user.
+        owner = LOCAL_OWNER if route.public else await self.authenticate(headers, get_peer(scope))
+        if self.descriptors.exhausted and route.method == "POST":
+            raise make_descriptor_error()
+        return owner
+
+    @staticmethod
+    def fail_reply(door: Door, error: RightseatError, headers: dict[str, str], entry: AccessLogEntry) -> Reply:
+        entry.set_error(error)
+        return format_error(door, error, headers)
 
     def make_request(
         self,
@@ -229,6 +271,7 @@ class App:
             base=base,
             introspection=self.introspection,
             stream_arguments=self.stream_arguments,
+            fetch_rules=self.fetch_rules,
             graphql=self.graphql,
             forward=self.select_forwarded_headers,
             count=entry.override_status,
@@ -247,6 +290,19 @@ class App:
             self.guard.check_host([original.host])
             headers["host"] = original.host
         return self.guard.public_url or f"{original.scheme}://{headers['host']}{scope.get('root_path', '')}"
+
+
+def add_own_routes(doors: Sequence[Door], runtime: Runtime) -> list[Door]:
+    """Return the doors with the routes that this runtime adds. Raises ConfigError for a path that another door has."""
+    extended = []
+    for door in doors:
+        own_routes = door.make_routes(runtime)
+        others = [route for other in doors if other is not door for route in other.routes if route.method == "POST"]
+        for route in own_routes:
+            if any(compile_path(other.path).fullmatch(route.path) for other in others):
+                raise ConfigError(f"The path {route.path!r} of an assistant is used by another door. Choose another.")
+        extended.append(replace(door, routes=(*own_routes, *door.routes)) if own_routes else door)
+    return extended
 
 
 def format_error(door: Door, error: RightseatError, headers: dict[str, str]) -> Reply:

@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
@@ -13,10 +14,14 @@ import msgspec
 from rightseat import errors
 from rightseat.engine.artifacts import load_file
 from rightseat.errors import NotFound, RightseatError
+from rightseat.http.descriptors import NO_DESCRIPTOR, DescriptorReserve
 from rightseat.http.endpoint import Door, Request, Route, format_retry_after, make_full_response, make_reply
 from rightseat.http.reply import Reply, ResponseStart
 from rightseat.runtime.metrics import CONTENT_TYPE
 from rightseat.wiring.runtime import Runtime
+
+if TYPE_CHECKING:
+    from rightseat.server.workers.link import SupervisorLink
 
 TREE_LINE = re.compile(r"^[ │├└─]*(\w+) +(\d{3})(?: +(?:ours|caller|upstream)(?= |$))? +(\S.*)$", re.MULTILINE)
 
@@ -58,20 +63,36 @@ def serve_error_page(request: Request, host: object) -> Reply:
     return make_reply(200, format_error_page(kind).encode(), content_type=b"text/plain; charset=utf-8")
 
 
-def make_operations_door(runtime: Callable[[], Runtime], *, metrics: str) -> Door:
+def make_operations_door(
+    runtime: Callable[[], Runtime],
+    descriptors: DescriptorReserve,
+    worker: Callable[[], SupervisorLink | None] = lambda: None,
+    *,
+    metrics: str,
+) -> Door:
     """Make the operators' door. `/health` and `/ready` need no key; `/metrics` needs one unless `metrics` is
-    "open"."""
+    "open". Among several workers `/metrics` tells of all, the others of the one that is asked."""
 
     def serve_health(request: Request, host: object) -> Reply:
-        return make_reply(200, b'{"status":"ok"}')
+        # 200 in both cases: a restart would end the answers that still run. /ready tells a proxy to send no more.
+        state = {"status": "degraded", "descriptors": NO_DESCRIPTOR} if descriptors.exhausted else {"status": "ok"}
+        link = worker()
+        return make_reply(200, msgspec.json.encode({**state, **(link.describe_health() if link else {})}))
 
     def serve_readiness(request: Request, host: object) -> Reply:
-        return make_reply(200, b'{"ready":true}') if runtime().ready else make_reply(503, b'{"ready":false}')
+        current = runtime()
+        ready = current.ready and not descriptors.exhausted
+        problems = {"store": current.store_failure, "descriptors": NO_DESCRIPTOR if descriptors.exhausted else None}
+        body = {"ready": ready, **{name: text for name, text in problems.items() if text}}
+        return make_reply(200 if ready else 503, msgspec.json.encode(body))
 
     async def serve_metrics(request: Request, host: object) -> Reply:
         # Importing it takes a while: not on the event loop.
         await asyncio.to_thread(importlib.import_module, "prometheus_client")
-        yield make_full_response(200, runtime().meters.to_prometheus(), content_type=CONTENT_TYPE)
+        runtime().meters.count_tasks()
+        link = worker()
+        meters = await link.sum_metrics() if link else runtime().meters
+        yield make_full_response(200, meters.to_prometheus(), content_type=CONTENT_TYPE)
 
     async def serve_file(request: Request, host: object) -> Reply:
         stored_file = await load_file(runtime().store, request.params["ticket"])

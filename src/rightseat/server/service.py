@@ -17,6 +17,7 @@ from rightseat.errors import ConfigError
 from rightseat.http.auth import Authenticator, JwtVerifier, fetch_jwks
 from rightseat.http.security import is_loopback
 from rightseat.server.app import App
+from rightseat.tools.sandbox.identity import close_process_memory
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.lookup import load_all
 from rightseat.wiring.runtime import Runtime
@@ -37,7 +38,13 @@ def check_exposure(config: Config) -> None:
     )
 
 
-def open_listener(host: str, port: int) -> socket.socket:
+BACKLOG = 2048
+"""Connections that may wait to be accepted."""
+
+
+def open_listener(host: str, port: int, *, shared: bool = False) -> socket.socket:
+    """Return a listening socket. `shared`: one that is bound and does not listen yet, and whose port other sockets of
+    this user may have too (SO_REUSEPORT)."""
     try:
         family, kind, number, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -49,8 +56,11 @@ def open_listener(host: str, port: int) -> socket.socket:
         # Without it a restart waits for TIME_WAIT of the last server's connections.
         if os.name == "posix":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind(address)
-        listener.listen(2048)
+        if not shared:
+            listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
         raise ConfigError(_explain_bind_error(error, host, port)) from None
@@ -110,7 +120,18 @@ def make_authenticator(config: Config) -> Authenticator:
     return Authenticator(config.auth, JwtVerifier(jwt, fetch_jwks) if jwt else None)
 
 
+def protect_memory(config: Config) -> None:
+    """Close this process's environment and memory to Python tools of plugins, before any of their code runs."""
+    if config.plugins:
+        # Imported here: most servers have no plugins.
+        from rightseat.wiring.plugins import has_confined_scripts
+
+        if has_confined_scripts(config):
+            close_process_memory()
+
+
 def build_app(config: Config) -> App:
+    protect_memory(config)
     store = open_store(config)
     return App(
         build_runtime(config, store=store, threads=make_thread_runs(config, store)),
@@ -151,7 +172,7 @@ class Service:
             # Shared parts (a local model's process) are acquired before the old runtime releases them.
             await runtime.start()
             # A key removed from the file must stop working with the reload.
-            self.app.configure(config.server, authenticate)
+            self.app.configure(config.server, authenticate, runtime)
         except BaseException:
             await runtime.close()
             raise
@@ -159,7 +180,7 @@ class Service:
         self.app.runtime = runtime
         if _restart_only_settings(config) != _restart_only_settings(self.config):
             log.warning(
-                "host, port, header limits, grace, log and what `environment` changes in it, [store]: "
+                "host, port, workers, header limits, grace, log and what `environment` changes in it, [live], [store]: "
                 "with the next start."
             )
         # A request that holds the old runtime may still be reading its body.
@@ -171,6 +192,7 @@ class Service:
     def _build(self) -> tuple[Config, Authenticator, Runtime]:
         config = self.reload_config()
         check_exposure(config)
+        protect_memory(config)
         return config, make_authenticator(config), build_runtime(config, before=self.app.runtime)
 
     async def close_retired(self) -> None:
@@ -202,4 +224,4 @@ def _restart_only_settings(config: Config) -> tuple[object, ...]:
     server = config.server
     limits = (server.max_header_kb, server.header_timeout, server.grace)
     logs = (server.log, server.log_level, config.production)
-    return (server.host, server.port, *limits, *logs, config.store)
+    return (server.host, server.port, server.workers, *limits, *logs, config.live, config.store)

@@ -75,9 +75,12 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     current_cycle: RequestResponseCycle | None = None
     # Bytes received since the last complete head or body chunk.
     unparsed_bytes = 0
+    # When the connection was made or its last response ended.
+    idle_since = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(cast(asyncio.Transport, transport))
+        self.idle_since = self.loop.time()
         self.start_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -165,6 +168,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
+        self.idle_since = self.loop.time()
         if self.has_unread_body:
             # Answered before the body was read (413, 401): uvicorn would let the client send for ever.
             self.server_state.total_requests += 1

@@ -21,7 +21,9 @@ import uvicorn
 from rightseat.config.settings import ServerSettings
 from rightseat.config.stamps import FileStamps, read_stamps
 from rightseat.errors import ConfigError
-from rightseat.server.service import Service
+from rightseat.http.descriptors import choose_reserve_size, get_descriptor_limit
+from rightseat.server.acceptor import Acceptor
+from rightseat.server.service import BACKLOG, Service
 from rightseat.server.terminal_progress import show_spinner
 from rightseat.server.uvicorn_protocol import make_protocol
 
@@ -55,21 +57,49 @@ class FileWatcher:
 
 
 class UvicornServer(uvicorn.Server):
-    def __init__(self, service: Service, settings: ServerSettings, on_ready: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        service: Service,
+        settings: ServerSettings,
+        on_ready: Callable[[], None],
+        on_reload: Callable[[bool], None] = lambda changed: None,
+    ) -> None:
         super().__init__(_make_uvicorn_config(service, settings))
         self.service = service
         self.grace = settings.grace
         self.on_ready = on_ready
+        self.on_reload = on_reload
+        """Called after each reload, with whether the new configuration counts."""
         self.watcher = FileWatcher(service.file_stamps)
         self.reload_requested = False
         self.maintenance: asyncio.Task[None] | None = None
         self.starting: asyncio.Task[None] | None = None
+        self.acceptors: list[Acceptor] = []
         self.exiting = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         if await self.start_service():
-            await super().startup(sockets)
+            await self.start_listening(sockets or [])
             self.on_ready()
+
+    async def start_listening(self, sockets: list[socket.socket]) -> None:
+        if os.name != "posix":
+            await super().startup(sockets)
+            return
+        # Our own acceptor listens, not uvicorn.
+        await super().startup([])
+        reserve = self.service.app.descriptors
+        reserve.fill(choose_reserve_size(get_descriptor_limit()))
+        connections = self.server_state.connections
+        self.acceptors = [Acceptor(listener, self.make_protocol, connections, reserve) for listener in sockets]
+        for listener, acceptor in zip(sockets, self.acceptors, strict=True):
+            # That of a worker does not listen before: connections would wait for the worker's start.
+            listener.listen(BACKLOG)
+            acceptor.start()
+
+    def make_protocol(self) -> asyncio.Protocol:
+        make: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
+        return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     async def start_service(self) -> bool:
         """Start the service; returns false when a signal cancelled it."""
@@ -120,6 +150,11 @@ class UvicornServer(uvicorn.Server):
                     await self.exiting.wait()
 
     async def on_tick(self, counter: int) -> bool:
+        for acceptor in self.acceptors:
+            acceptor.refresh()
+        if self.service.app.worker is not None:
+            # Here and not only at a scrape, which another worker may answer.
+            self.service.app.runtime.meters.count_tasks()
         if self.maintenance is None or self.maintenance.done():
             self.reload_requested |= self.watcher.poll_changed()
             if self.reload_requested or self.service.retired:
@@ -131,15 +166,18 @@ class UvicornServer(uvicorn.Server):
         await self.service.close_retired()
         if not self.reload_requested:
             return
-        self.reload_requested = False
+        self.reload_requested = changed = False
         try:
             await self.service.reload()
         except ConfigError as error:
             log.error("The configuration was not reloaded, the old one stays. %s", error.message)
         else:
+            changed = True
             self.watcher.watch(self.service.file_stamps)
             plugins = " Those of plugins are as they are now." if self.service.config.plugins else ""
             log.info("The configuration was reloaded. Tools keep the code they were started with.%s", plugins)
+        finally:
+            self.on_reload(changed)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self.maintenance is not None:
@@ -150,6 +188,8 @@ class UvicornServer(uvicorn.Server):
             log.info(text, self.service.active, self.grace)
         # Still listening: new requests get an error instead of a refused connection.
         await self.service.drain(self.grace)
+        for acceptor in self.acceptors:
+            acceptor.close()
         await super().shutdown(sockets)
         await self.service.close()
 

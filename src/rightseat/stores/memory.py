@@ -15,20 +15,26 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.errors import Conflict
 from rightseat.types.events import TextDelta
 from rightseat.types.stores import CONTINUATION_SECONDS, Continuation, PendingQuestion, collect_ids_and_tokens
 from rightseat.types.threads import (
+    ANY_FENCE,
     PAGE_BYTES,
-    THREAD_BUSY,
+    RUN_NUMBERS,
     EntryRow,
+    Lease,
+    LeaseHolder,
+    LeaseLost,
     NumberedEntry,
+    OrphanedRun,
     Retention,
     RunEnded,
     Thread,
+    ThreadBusy,
     ThreadEntry,
     is_retryable,
     is_run_end,
+    make_restart_entries,
     merge_rows,
 )
 from rightseat.types.turn import Owner
@@ -51,7 +57,12 @@ class ThreadLog:
     last: int = 0
     size: int = 0
     run: str = ""
+    worker: str = ""
+    """Worker that has the thread."""
+    begun_after: int = 0
+    """Number of the last entry before the newest run."""
     run_count: int = 0
+    """Number of the newest run, and fence of its lease."""
     rows: list[LogRow] = field(default_factory=list)
     runs: dict[tuple[str, str], int] = field(default_factory=dict)
     """Numbers of runs by their id and digest."""
@@ -59,6 +70,10 @@ class ThreadLog:
     @property
     def thread(self) -> Thread:
         return replace(self.metadata, updated=self.updated, last=self.last, size=self.size, run=self.run)
+
+    @property
+    def holder(self) -> LeaseHolder:
+        return LeaseHolder(self.run, self.worker, self.run_count, self.begun_after)
 
     def add(self, row: EntryRow) -> None:
         entry = row.entry
@@ -123,7 +138,9 @@ class MemoryStore:
         lifetime: float = CONTINUATION_SECONDS,
         clock: Callable[[], float] | None = None,
         retention: Retention = Retention(bytes=256 << 20),
+        worker: str = "1",
     ) -> None:
+        self.worker = worker
         self.retention = retention
         self.clock = clock or time.time
         self.logs: OrderedDict[tuple[str, str], ThreadLog] = OrderedDict()
@@ -134,19 +151,49 @@ class MemoryStore:
         self.results: ExpiringMap[str] = ExpiringMap(*limits)
         self.checkpoints: ExpiringMap[bytes] = ExpiringMap(*limits)
 
+    # SharedStore
+
+    @property
+    def is_shared(self) -> bool:
+        return False
+
+    async def find_dead(self, workers: Collection[str]) -> set[str]:
+        return set(workers) - {self.worker}
+
     # Store and CheckpointStore
 
     async def save_continuation(self, continuation: Continuation) -> None:
         self.continuations.put(continuation.owner, continuation.ticket, continuation)
 
-    async def take_continuation(
+    async def get_continuation(self, owner: Owner, resume_token: str) -> Continuation | None:
+        continuation = self.continuations.get(owner, resume_token)
+        if continuation is not None and continuation.claimed_by:
+            if not await self.find_dead([continuation.claimed_by]):
+                return None
+            continuation = replace(continuation, claimed_by="")
+        return continuation
+
+    async def claim_continuation(
         self, owner: Owner, resume_token: str, assistant: str, answered_ids: Collection[str]
     ) -> Continuation | None:
-        continuation = self.continuations.get(owner, resume_token)
+        continuation = await self.get_continuation(owner, resume_token)
         if continuation is None or not continuation.is_answered_by(assistant, answered_ids):
             return None
-        self.continuations.drop((owner.name, resume_token))
+        self.continuations.put(owner, resume_token, replace(continuation, claimed_by=self.worker))
         return continuation
+
+    async def settle_continuation(self, owner: Owner, resume_token: str) -> None:
+        if self.has_claimed(owner, resume_token):
+            self.continuations.drop((owner.name, resume_token))
+
+    async def release_continuation(self, owner: Owner, resume_token: str) -> None:
+        continuation = self.continuations.get(owner, resume_token)
+        if continuation is not None and self.has_claimed(owner, resume_token):
+            self.continuations.put(owner, resume_token, replace(continuation, claimed_by=""))
+
+    def has_claimed(self, owner: Owner, resume_token: str) -> bool:
+        continuation = self.continuations.get(owner, resume_token)
+        return continuation is not None and continuation.claimed_by == self.worker
 
     async def save_pending_question(self, owner: Owner, conversation: str, question: PendingQuestion) -> None:
         self.pending_questions.put(owner, conversation, question)
@@ -168,6 +215,15 @@ class MemoryStore:
     async def save_checkpoint(self, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
         self.checkpoints.put(owner, key, body, seconds)
 
+    async def update_checkpoint(
+        self, owner: Owner, key: str, update: Callable[[bytes | None], bytes | None], seconds: float | None = None
+    ) -> None:
+        body = update(self.checkpoints.get(owner, key))
+        if body is None:
+            self.checkpoints.drop((owner.name, key))
+        else:
+            self.checkpoints.put(owner, key, body, seconds)
+
     async def get_checkpoint(self, owner: Owner, key: str) -> bytes | None:
         return self.checkpoints.get(owner, key)
 
@@ -176,12 +232,12 @@ class MemoryStore:
 
     # ThreadStore
 
-    def has_thread(self, owner: Owner, thread: str) -> bool:
+    async def has_thread(self, owner: Owner, thread: str) -> bool:
         return (owner.name, thread) in self.logs
 
     async def begin_run(
         self, owner: Owner, thread: str, run: str, *, assistant: str, name: str, digest: str = ""
-    ) -> int:
+    ) -> Lease:
         now = self.clock()
         key = (owner.name, thread)
         log = self.logs.get(key)
@@ -189,24 +245,50 @@ class MemoryStore:
             new_thread = Thread(id=thread, name=name, assistant=assistant, created=now, updated=now)
             log = self.logs[key] = ThreadLog(new_thread, now)
         elif log.run:
-            raise Conflict(THREAD_BUSY)
+            raise ThreadBusy(log.holder)
         elif digest and (ended := log.find_ended_run(run, digest)):
             raise ended
-        log.run, log.updated = run, now
+        log.run, log.worker, log.updated = run, self.worker, now
+        log.begun_after = log.last
         log.run_count += 1
         if digest:
             log.runs[run, digest] = log.run_count
         self.logs.move_to_end(key)
         self.drop_oldest_runs(log)
         self.evict_threads(owner)
-        return log.last
+        return Lease(log.last, log.run_count)
+
+    async def get_lease_holder(self, owner: Owner, thread: str) -> LeaseHolder | None:
+        log = self.logs.get((owner.name, thread))
+        return log.holder if log and log.run else None
+
+    async def list_lease_workers(self) -> set[str]:
+        return {log.worker for log in self.logs.values() if log.run}
+
+    async def end_orphaned_runs(self, dead_workers: Collection[str]) -> list[OrphanedRun]:
+        orphaned = [item for item in self.logs.items() if item[1].run and item[1].worker in dead_workers]
+        ended = []
+        for (owner, thread), log in orphaned:
+            events = [row.row.entry for row in log.rows if row.run == log.run_count]
+            ended.append(OrphanedRun(Owner(owner), thread, log.run))
+            ends = make_restart_entries(events, thread, log.run)
+            self.append_entries(Owner(owner), thread, log.begun_after + RUN_NUMBERS + 1, ends)
+            # From here on its own entries are refused.
+            log.run_count += 1
+        return ended
 
     def append_entries(
-        self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry]
+        self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry], fence: int = ANY_FENCE
     ) -> asyncio.Future[None] | None:
         log = self.logs.get((owner.name, thread))
         if log is None:
             return None
+        if fence not in (ANY_FENCE, log.run_count):
+            lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            lost.set_exception(LeaseLost())
+            # Retrieved: not every run waits for it.
+            lost.exception()
+            return lost
         for row in merge_rows(enumerate(entries, first)) if len(entries) > 1 else (EntryRow(first, first, entries[0]),):
             log.add(row)
         log.updated = self.clock()

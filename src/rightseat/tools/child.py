@@ -26,6 +26,8 @@ from typing import Any
 import msgspec
 
 from rightseat.tools.function import ToolSignature
+from rightseat.tools.sandbox.enter import SandboxEntryFailed, enter_sandbox
+from rightseat.tools.sandbox.plan import empty_scratch
 from rightseat.tools.subprocess import ChildReply, Confinement
 from rightseat.types.json_values import encode_json
 from rightseat.types.tools import Result, Tool, ToolContext
@@ -36,7 +38,7 @@ LoadFunction = Callable[[], Callable[..., Any]]
 
 
 def load_function(module: str, qualname: str, confinement: Confinement | None = None) -> Callable[..., Any]:
-    if confinement is not None and LIB_PACKAGE not in sys.modules:
+    if confinement is not None and module.partition(".")[0] == LIB_PACKAGE and LIB_PACKAGE not in sys.modules:
         install_lib_package(Path(confinement.folder) / LIB_PACKAGE)
     target: Any = functools.reduce(getattr, qualname.split("."), importlib.import_module(module))
     return target.function if isinstance(target, Tool) and target.function else target
@@ -89,6 +91,8 @@ def handle_line(load: LoadFunction, line: bytes) -> bytes:
         return encode_json(ChildReply(result.content, failed=result.failed))
     except SystemExit as error:
         return msgspec.json.encode(ChildReply(error=f"The tool left by exit({error.code}) instead of returning."))
+    except MemoryError:
+        return msgspec.json.encode(ChildReply(error="MemoryError", out_of_memory=True))
     except Exception as error:
         message = f"{type(error).__name__}: {error}".removesuffix(": ")
         return msgspec.json.encode(ChildReply(error=message[:500]))
@@ -112,15 +116,24 @@ def main(module: str, qualname: str, confinement_json: str = "") -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Flush each line, so that output before a crash is not lost.
         sys.stdout.reconfigure(line_buffering=True)
+    confinement = msgspec.json.decode(confinement_json, type=Confinement) if confinement_json else None
+    sandbox = confinement.sandbox if confinement else None
+    if sandbox is not None:
+        # Before the first thread: the layers are for the thread that enters them and for its children.
+        try:
+            enter_sandbox(sandbox)
+        except SandboxEntryFailed as error:
+            sys.exit(f"the sandbox could not be entered: {error}")
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def read() -> None:
         for line in sys.stdin.buffer:
             lines.put(line)
+        if sandbox is not None:
+            empty_scratch(sandbox)
         os._exit(0)
 
     threading.Thread(target=read, daemon=True).start()
-    confinement = msgspec.json.decode(confinement_json, type=Confinement) if confinement_json else None
     if confinement is not None:
         set_limit("RLIMIT_AS", confinement.memory)
         set_limit("RLIMIT_CORE", 0)

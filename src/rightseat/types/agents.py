@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from rightseat.types.agent_card import NO_CARD, AgentCard
 from rightseat.types.events import Event
 from rightseat.types.messages import Message
 from rightseat.types.tools import Tool
@@ -50,6 +51,7 @@ class RemoteAgentInfo:
 
     agent: Agent
     image: str = ""
+    card: AgentCard = NO_CARD
     tools: tuple[Tool, ...] = ()
     context: int | None = None
     context_window: int | None = None
@@ -57,6 +59,7 @@ class RemoteAgentInfo:
     server_tools: tuple[str, ...] = ()
     groups: dict[str, str] = field(default_factory=dict)
     supports_images: bool = True
+    needs_rules: bool = False
     has_file_tools: bool = True
 
     @property

@@ -9,6 +9,7 @@ has an end, except after RunFailed and for a truncated call: **a call exists onc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -116,14 +117,21 @@ class Interrupt(Struct, frozen=True, tag="Interrupt"):
     """Original value of the agent's interrupt, for clients made for this agent."""
 
 
-class Artifact(Struct, frozen=True, tag="Artifact"):
+class Artifact(Struct, frozen=True, tag="Artifact", omit_defaults=True):
+    """Artifact of an answer. Content of a table: a list of objects, or `columns` and `rows`; of a chart: rows with
+    `chart` (type, x, y), or an ECharts option; of a file: `media_type` and `data`; of html and text: a string."""
+
     id: str
-    kind: Literal["table", "chart", "file", "text"]
+    kind: Literal["table", "chart", "file", "text", "html"]
     name: str
     content: Any
+    description: str = ""
 
 
 class Citations(Struct, frozen=True, tag="Citations"):
+    """Citations of an answer. Each has a `title` or `name`, and perhaps `url`, `description`, `details` (a list of
+    objects) and `quote_bounding_boxes`: for each quote a list of {text, page, x0, top, x1, bottom} in a PDF."""
+
     items: list[dict[str, Any]]
 
 
@@ -195,6 +203,22 @@ Event = (
 def text_events(id: str, text: str) -> list[Event]:
     """Return the three events of a complete text."""
     return [TextStart(id), TextDelta(id, text), TextEnd(id)]
+
+
+StatusDetail = dict[str, Any] | str
+
+
+def status_update(
+    message: str, *, details: StatusDetail | Sequence[StatusDetail] = (), warning: bool = False
+) -> Custom:
+    """Return the event of a status update: a line that clients show beside the answer, with details to unfold.
+    A single detail needs no list."""
+    fields: dict[str, Any] = {"message": message}
+    if details:
+        fields["details"] = [details] if isinstance(details, dict | str) else list(details)
+    if warning:
+        fields["warning"] = True
+    return Custom("progress", fields)
 
 
 class OpenMessageTracker:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Literal, get_args
 
 from rightseat.types.messages import Message
+from rightseat.types.text import sample_text
 
 Language = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
@@ -20,6 +21,7 @@ _KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
 def detect_language(text: str) -> Language:
     """Return "zh" for a text that is mostly Chinese or asks in Chinese, else "en". Two Chinese characters count as a
     word; what stands behind a colon is often quoted, so the text before it decides if it has words."""
+    text = sample_text(text)
     if _KANA_OR_HANGUL.search(text):
         return "en"
     before_colon = _COLON.split(text, maxsplit=1)[0]
@@ -30,6 +32,8 @@ def detect_language(text: str) -> Language:
 def find_language(messages: Iterable[Message], default: Language = "en") -> Language:
     """Return the language of the person's last message that has letters; `default` where there is none."""
     for message in reversed(list(messages)):
-        if message.role == "user" and (_HAN.search(message.text) or _WORD.search(message.text)):
-            return detect_language(message.text)
+        if message.role == "user":
+            text = sample_text(message.text)
+            if _HAN.search(text) or _WORD.search(text):
+                return detect_language(text)
     return default

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from msgspec import Struct
 
+from rightseat.types.workers import INLINE_SIZE
+
+MESSAGE_SIZE = 32
+MAX_MESSAGES = 10_000
+"""Messages of one request; a door refuses more. Each of them costs time whatever its size is."""
+MAX_TOOLS = 1_000
+"""Tools of one request, and items of an application's context."""
 CONTEXT_HEADING = "Context from the application:"
+DATE_LABEL = "Today's date"
+"""Label of the date in the application's context."""
 """First line of the system message that has an application's context."""
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
@@ -93,6 +103,18 @@ class Message(Struct, frozen=True):
         """The thoughts of an assistant message, where they are known as text."""
         blobs = (part.blob for part in self.opaque if part.provider == REASONING_PROVIDER)
         return "".join(blob.get("text") or "" for blob in blobs if isinstance(blob, dict))
+
+
+def measure_messages(messages: Iterable[Message]) -> int:
+    """Measure the characters of messages up to `INLINE_SIZE`; beyond it, return a size that is only known to be larger.
+    Each message counts as a line, so that many empty ones are large too."""
+    size = 0
+    for message in messages:
+        size += MESSAGE_SIZE + sum(len(part.text) for part in message.parts if isinstance(part, TextMessagePart))
+        size += sum(len(call.arguments) for call in message.calls)
+        if size > INLINE_SIZE:
+            break
+    return size
 
 
 def text_message(role: Role, text: str, **fields: Any) -> Message:

@@ -100,6 +100,8 @@ class Prompt(Struct, frozen=True, kw_only=True):
     conversation: str | None = None
     parent: str | None = None
     """Id of the conversation that this one was forked from."""
+    known_answer: str = ""
+    """Answer that rules have computed; only models with `Capabilities.needs_rules` are given one, and give it on."""
     raw: RawPrompt | None = None
     """Replaces all other fields except `settings`."""
 
@@ -137,6 +139,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """Every answer under a schema is valid, so that it may be streamed unchecked."""
     max_output: int | None = None
     """Most tokens of one answer, where the vendor refuses a request for more."""
+    needs_rules: bool = False
+    """The model is too small to choose among tools and to compute: doors decide for it by rules."""
     text_only: bool = False
     """Files and images are named to the model, not sent."""
     settings: frozenset[str] = COMMON_SETTINGS

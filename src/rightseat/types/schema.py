@@ -10,11 +10,14 @@ import jsonschema_rs
 import msgspec
 
 from rightseat.errors import CallerError
+from rightseat.types.schema_cost import SchemaCost, SchemaTooCostly
 
 MAX_SCHEMA_BYTES = 256_000
 MAX_SCHEMA_DEPTH = 64
 MAX_CACHED_VALIDATORS = 512
 MAX_PROBLEMS = 3
+MAX_DESCRIBED = 10_000
+"""The most evaluations for which the reasons are listed; listing them does not share work as validating does."""
 
 MAX_UNION_LEVELS = 3
 MAX_MESSAGE_CHARS = 200
@@ -24,6 +27,8 @@ _REGEX = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000, size_limit=1_0
 
 class SchemaValidator:
     def __init__(self, schema: dict[str, Any]) -> None:
+        self.cost = SchemaCost(schema)
+        self.cost.check()
         self.validator = jsonschema_rs.Draft202012Validator(
             schema, validate_formats=False, pattern_options=_REGEX, offline=True
         )
@@ -32,12 +37,16 @@ class SchemaValidator:
         """Describe what is wrong with the value, for a model or a person; None if it is valid."""
         if self.validator.is_valid(value):
             return None
+        if self.cost.count_evaluations(value, MAX_DESCRIBED) == MAX_DESCRIBED:
+            return "value: it does not fit the schema, and is too large or too deeply nested to say where"
         errors = itertools.islice(self.validator.iter_errors(value), MAX_PROBLEMS)
         return "; ".join(describe_error(error) for error in errors)
 
     def find_missing(self, value: Any) -> list[tuple[str, ...]] | None:
         """Return the key paths of missing required values; None if there are other errors too."""
         paths: list[tuple[str, ...]] = []
+        if self.cost.count_evaluations(value, MAX_DESCRIBED) == MAX_DESCRIBED:
+            return None
         for error in self.validator.iter_errors(value):
             kind, path = error.kind, tuple(step for step in error.instance_path if isinstance(step, str))
             in_list = len(path) < len(error.instance_path)
@@ -91,6 +100,8 @@ def _compile(encoded: bytes) -> SchemaValidator:
         raise CallerError(f"The JSON Schema is nested deeper than {MAX_SCHEMA_DEPTH} levels.")
     try:
         return SchemaValidator(schema)
+    except SchemaTooCostly as error:
+        raise CallerError(f"The JSON Schema {error}. Remove the repeated references.") from None
     except (ValueError, jsonschema_rs.ReferencingError) as error:
         # ValidationError is a ValueError: the schema breaks the meta-schema.
         raise CallerError(f"Not a valid JSON Schema: {str(error).splitlines()[0][:200]}") from None

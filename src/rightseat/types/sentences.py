@@ -126,7 +126,22 @@ SENTENCES: dict[str, dict[Language, str]] = {
     },
     # Tables as text
     "more_rows": {"en": "({shown} of {total} rows)", "zh": "（共 {total} 行，显示前 {shown} 行）"},
+    "more_columns": {"en": "({shown} of {total} columns)", "zh": "（共 {total} 列，显示前 {shown} 列）"},
+    "rows_shown": {
+        "en": "({name}: the first {shown} of {total} rows are shown.)",
+        "zh": "（{name}：共 {total} 行，显示前 {shown} 行。）",
+    },
+    # Results of tools that do not fit the model
+    "rows_read": {
+        "en": "{shown} of {total} rows of {name} were read",
+        "zh": "{name} 的结果共 {total} 行，读取了 {shown} 行",
+    },
+    "result_cut": {
+        "en": "A part of the result of {name} was read: all of it does not fit the model",
+        "zh": "{name} 的结果只读取了一部分：全部内容超出了模型的上下文",
+    },
     # Artifacts that cannot be encoded
+    "no_rows": {"en": "({name} has no rows.)", "zh": "（{name} 没有数据行。）"},
     "not_shown": {"en": "({name} could not be shown.)", "zh": "（{name} 无法显示。）"},
     # OpenBB Workspace
     "openbb_repeated_call": {
@@ -141,6 +156,12 @@ SENTENCES: dict[str, dict[Language, str]] = {
         "en": "None of the messages can be read, so there is nothing to answer. Please ask again.",
         "zh": "没有可以读取的消息，无法回答。请重新提问。",
     },
+    "openbb_too_large": {
+        "en": "Your question with its widgets, files and history is larger than this server takes. Remove files or "
+        "context, or start a new chat. Who runs the server can raise max_body_mb.",
+        "zh": "您的问题连同组件、文件和历史记录超过了服务器允许的大小。请移除部分文件或上下文，或新建对话。"
+        "服务器管理员可以调高 max_body_mb。",
+    },
     "openbb_no_answer": {"en": "The model gave no answer. Please ask again.", "zh": "模型没有给出回答。请重新提问。"},
     "openbb_length": {
         "en": "The answer was cut off: it reached the limit of tokens. Ask for less at once. (length)",
@@ -153,6 +174,10 @@ SENTENCES: dict[str, dict[Language, str]] = {
     "openbb_reading_file": {"en": "Reading 1 file", "zh": "正在读取 1 个文件"},
     "openbb_reading_files": {"en": "Reading {count} files", "zh": "正在读取 {count} 个文件"},
     "openbb_unread": {"en": "{name} could not be read", "zh": "无法读取 {name}"},
+    "openbb_unseen": {
+        "en": "{name} was not read: the model does not take images",
+        "zh": "未读取 {name}：模型不支持图片",
+    },
     "openbb_running": {"en": "Running {name}", "zh": "正在执行 {name}"},
     "openbb_done": {"en": "{name} is done", "zh": "{name} 已完成"},
     "openbb_failed": {"en": "{name} failed", "zh": "{name} 失败"},
@@ -161,6 +186,31 @@ SENTENCES: dict[str, dict[Language, str]] = {
     "openbb_history_cut": {
         "en": "Older messages were left out: they do not fit the model",
         "zh": "较早的消息已省略：超出了模型的上下文",
+    },
+    "openbb_offered_widgets": {
+        "en": "The model was given {shown} of {total} widgets. Name another one to have it considered.",
+        "zh": "已向模型提供 {total} 个组件中的 {shown} 个。如需其他组件，请在问题中写出它的名称。",
+    },
+    "openbb_offered_tools": {
+        "en": "The model was given {shown} of {total} MCP tools. Name another one to have it considered.",
+        "zh": "已向模型提供 {total} 个 MCP 工具中的 {shown} 个。如需其他工具，请在问题中写出它的名称。",
+    },
+    "openbb_offered_skills": {
+        "en": "The model was given {shown} of {total} skills. Name another one to have it considered.",
+        "zh": "已向模型提供 {total} 个技能中的 {shown} 个。如需其他技能，请在问题中写出它的名称。",
+    },
+    "openbb_offered_items": {
+        "en": "{shown} of {total} added items were read",
+        "zh": "已读取 {total} 个添加项中的 {shown} 个",
+    },
+    "openbb_offered_pages": {"en": "{shown} of {total} pages were read", "zh": "已读取 {total} 个网页中的 {shown} 个"},
+    "openbb_rows": {
+        "en": "{name}: {shown} of {total} rows were read",
+        "zh": "{name}：已读取 {total} 行中的 {shown} 行",
+    },
+    "openbb_cut": {
+        "en": "{name}: only a part was read, since the model has no room for all of it",
+        "zh": "{name}：模型的上下文有限，只读取了一部分",
     },
     "openbb_answer_failed": {"en": "The answer failed", "zh": "回答失败"},
     # The embedded model
@@ -186,6 +236,128 @@ SENTENCES: dict[str, dict[Language, str]] = {
         "zh": "我可以回答简短的问题。这里还没有配置工具，添加方法见 docs/tools.md。",
     },
     "embedded_more_tools": {"en": "… and {count} more tools", "zh": "……还有 {count} 个工具"},
+    # Answers from tables by rules
+    "table_value": {
+        "en": "{column} is {value} ({row}). Source: {source}.",
+        "zh": "{column} 为 {value}（{row}）。来源：{source}。",
+    },
+    "table_latest": {
+        "en": "The latest {column} is {value} ({row}). Source: {source}.",
+        "zh": "最新的 {column} 为 {value}（{row}）。来源：{source}。",
+    },
+    "table_earliest": {
+        "en": "The earliest {column} is {value} ({row}). Source: {source}.",
+        "zh": "最早的 {column} 为 {value}（{row}）。来源：{source}。",
+    },
+    "table_only": {"en": "{column} is {value}. Source: {source}.", "zh": "{column} 为 {value}。来源：{source}。"},
+    "table_highest": {
+        "en": "The highest {column} is {value} ({row}). Source: {source}.",
+        "zh": "{column} 最高的是 {row}，为 {value}。来源：{source}。",
+    },
+    "table_lowest": {
+        "en": "The lowest {column} is {value} ({row}). Source: {source}.",
+        "zh": "{column} 最低的是 {row}，为 {value}。来源：{source}。",
+    },
+    "table_highest_nth": {
+        "en": "Number {number} by {column} is {row} with {value}. Source: {source}.",
+        "zh": "{column} 第 {number} 高的是 {row}，为 {value}。来源：{source}。",
+    },
+    "table_lowest_nth": {
+        "en": "Number {number} by {column}, lowest first, is {row} with {value}. Source: {source}.",
+        "zh": "{column} 第 {number} 低的是 {row}，为 {value}。来源：{source}。",
+    },
+    "table_highest_list": {
+        "en": "The highest by {column}:\n{rows}\nSource: {source}.",
+        "zh": "按 {column} 从高到低：\n{rows}\n来源：{source}。",
+    },
+    "table_lowest_list": {
+        "en": "The lowest by {column}:\n{rows}\nSource: {source}.",
+        "zh": "按 {column} 从低到高：\n{rows}\n来源：{source}。",
+    },
+    "table_highest_group": {
+        "en": "{row} has the highest total of {column}: {value}. Source: {source}.",
+        "zh": "{column} 合计最高的是 {row}：{value}。来源：{source}。",
+    },
+    "table_lowest_group": {
+        "en": "{row} has the lowest total of {column}: {value}. Source: {source}.",
+        "zh": "{column} 合计最低的是 {row}：{value}。来源：{source}。",
+    },
+    "table_sum": {
+        "en": "The total of {column} is {value} ({count} rows: {rows}). Source: {source}.",
+        "zh": "{column} 合计为 {value}（{count} 行：{rows}）。来源：{source}。",
+    },
+    "table_average": {
+        "en": "The average of {column} is {value} ({count} rows: {rows}). Source: {source}.",
+        "zh": "{column} 的平均值为 {value}（{count} 行：{rows}）。来源：{source}。",
+    },
+    "table_median": {
+        "en": "The median of {column} is {value} ({count} rows: {rows}). Source: {source}.",
+        "zh": "{column} 的中位数为 {value}（{count} 行：{rows}）。来源：{source}。",
+    },
+    "table_share": {
+        "en": "{rows}: {column} {value} of {total}, which is {percent}. Source: {source}.",
+        "zh": "{rows}：{column} {value}，总计 {total}，占 {percent}。来源：{source}。",
+    },
+    "table_count": {
+        "en": "{count} rows have {condition} ({rows}). Source: {source}.",
+        "zh": "共 {count} 行符合 {condition}（{rows}）。来源：{source}。",
+    },
+    "table_count_all": {"en": "There are {count} rows. Source: {source}.", "zh": "共有 {count} 行。来源：{source}。"},
+    "table_distinct": {
+        "en": "There are {count} different values of {column}: {rows}. Source: {source}.",
+        "zh": "{column} 共有 {count} 种：{rows}。来源：{source}。",
+    },
+    "table_beyond": {
+        "en": "{count} by {column}:\n{rows}\nSource: {source}.",
+        "zh": "按 {column} 共 {count} 个：\n{rows}\n来源：{source}。",
+    },
+    "table_none_beyond": {
+        "en": "No row has such a {column}. Source: {source}.",
+        "zh": "没有符合条件的 {column}。来源：{source}。",
+    },
+    "table_difference": {
+        "en": "{column}: {first} minus {second} is {value}. Source: {source}.",
+        "zh": "{column}：{first} 减去 {second} 等于 {value}。来源：{source}。",
+    },
+    "table_figure": {"en": "{text}. Source: {source}.", "zh": "{text}。来源：{source}。"},
+    "table_rose": {
+        "en": "{column} rose from {before} ({start}) to {after} ({end}), by {value} or {percent}. Source: {source}.",
+        "zh": "{column} 从 {before}（{start}）上升到 {after}（{end}），增加 {value}，即 {percent}。来源：{source}。",
+    },
+    "table_fell": {
+        "en": "{column} fell from {before} ({start}) to {after} ({end}), by {value} or {percent}. Source: {source}.",
+        "zh": "{column} 从 {before}（{start}）下降到 {after}（{end}），减少 {value}，即 {percent}。来源：{source}。",
+    },
+    "table_same": {
+        "en": "{column} did not change: {before} ({start}) and {after} ({end}). Source: {source}.",
+        "zh": "{column} 没有变化：{before}（{start}）和 {after}（{end}）。来源：{source}。",
+    },
+    "table_no_fall": {"en": "No {column} fell. Source: {source}.", "zh": "没有下降的 {column}。来源：{source}。"},
+    "table_no_rise": {"en": "No {column} rose. Source: {source}.", "zh": "没有上升的 {column}。来源：{source}。"},
+    "table_rows": {"en": "{source} shows:\n{rows}", "zh": "{source} 的数据：\n{rows}"},
+    "table_no_column": {
+        "en": "{source} has no {name}. Its columns are: {columns}.",
+        "zh": "{source} 中没有{name}。它的列有：{columns}。",
+    },
+    "table_no_row": {"en": "{source} has no data for {name}.", "zh": "{source} 中没有 {name} 的数据。"},
+    "table_no_row_in": {
+        "en": "{source} has no data for {name}. It only covers {first} to {last}.",
+        "zh": "{source} 中没有 {name} 的数据，只包含 {first} 至 {last}。",
+    },
+    "table_empty": {"en": "{source} has no rows.", "zh": "{source} 没有数据。"},
+    "no_source": {
+        "en": "Nothing on the dashboard has that data. There is: {names}.",
+        "zh": "仪表盘上没有这项数据。现有：{names}。",
+    },
+    "no_source_at_all": {
+        "en": "There is no data here that answers that: add a widget or a table to the chat.",
+        "zh": "这里没有可以回答这个问题的数据：请添加组件或表格。",
+    },
+    "can_ask_about": {
+        "en": "I can answer questions about the data on your dashboard: {names}. Ask for a value, a date, "
+        "the highest or lowest, a total, an average or a change.",
+        "zh": "我可以帮您回答仪表盘上数据的问题：{names}。您可以询问某个数值、日期、最高或最低、合计、平均或变化。",
+    },
     "result_shown": {"en": "{result}", "zh": "结果：{result}"},
     "result_denied": {"en": "All right, nothing was done.", "zh": "好的，没有执行。"},
     "result_failed": {"en": "That did not work: {problem}", "zh": "没有成功：{problem}"},

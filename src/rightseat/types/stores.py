@@ -1,24 +1,29 @@
 """Store and Continuation: the saved state of a turn that waits for a client or a person.
 
-A Continuation holds everything the engine needs to resume, so any process that shares the Store can. It is
-taken once. Doors see only its unguessable *resume token*, inside call ids (`call_<token>_<n>`), message ids
-(`msg_<token>_<n>`) and interrupt ids (`ask_<token>_<n>`).
+A Continuation holds everything the engine needs to resume, so any process that shares the Store can. One turn claims
+it, and settles the claim once the answer's effects are recorded; if its worker dies before, it can be claimed again.
+Doors see only its unguessable *resume token*, inside call ids (`call_<token>_<n>`), message ids (`msg_<token>_<n>`) and
+interrupt ids (`ask_<token>_<n>`).
 """
 
 from __future__ import annotations
 
+import logging
 import re
 import secrets
-from collections.abc import Collection, Iterable
-from typing import Any, Literal, Protocol, runtime_checkable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from msgspec import Struct
 
+from rightseat.errors import Conflict, StoreFailed
 from rightseat.types.events import CallStart, Interrupt
 from rightseat.types.messages import Message
 from rightseat.types.tools import Ask
 from rightseat.types.turn import Owner
 
+log = logging.getLogger(__name__)
 CONTINUATION_SECONDS = 3600.0
 _ID = re.compile(r"(?:call|msg|ask)_([0-9a-f]{24})_\d+")
 
@@ -100,6 +105,8 @@ class Continuation(Struct, frozen=True, kw_only=True):
     """Number of the last id generated."""
     digest: str
     expires: float
+    claimed_by: str = ""
+    """Worker whose turn resumes it; empty while it waits."""
 
     def is_answered_by(self, assistant: str, answered_ids: Collection[str]) -> bool:
         """Whether one of these ids answers an open question or waiting client call of this assistant."""
@@ -127,6 +134,8 @@ class PendingQuestion(Struct, frozen=True):
     """In a thread: what the run has asked before this text, without white space, each with its interrupt."""
     places: tuple[str, ...] = ()
     """In a thread: hashes of the histories that end with an earlier question; a reply to them is no answer."""
+    answered_kind: Literal["ask", "confirm", "form", "call", "answered"] = "ask"
+    """Kind of the question, where `kind` says that it is answered."""
 
 
 @runtime_checkable
@@ -135,11 +144,24 @@ class Store(Protocol):
 
     async def save_continuation(self, continuation: Continuation) -> None: ...
 
-    async def take_continuation(
+    async def get_continuation(self, owner: Owner, resume_token: str) -> Continuation | None:
+        """Return the continuation if it can be claimed now."""
+        ...
+
+    async def claim_continuation(
         self, owner: Owner, resume_token: str, assistant: str, answered_ids: Collection[str]
     ) -> Continuation | None:
-        """Remove and return the continuation if `Continuation.is_answered_by` holds, as one atomic operation:
-        a second caller gets None, and one whose answer is for something else changes nothing."""
+        """Claim and return the continuation if `Continuation.is_answered_by` holds, as one atomic operation: a second
+        caller gets None while the claimant's worker lives, and one whose answer is for something else changes
+        nothing."""
+        ...
+
+    async def settle_continuation(self, owner: Owner, resume_token: str) -> None:
+        """Delete the continuation that this worker has claimed. One saved since the claim stays."""
+        ...
+
+    async def release_continuation(self, owner: Owner, resume_token: str) -> None:
+        """Give up this worker's claim: the continuation can be claimed again."""
         ...
 
     async def save_pending_question(self, owner: Owner, conversation: str, question: PendingQuestion) -> None: ...
@@ -155,6 +177,52 @@ class Store(Protocol):
     async def get_results(self, owner: Owner, call_ids: list[str]) -> dict[str, str]: ...
 
 
+@dataclass(slots=True)
+class ContinuationClaim:
+    """A turn's claim of a continuation. It is settled once, when the calls have run, or released if none has begun."""
+
+    store: Store
+    continuation: Continuation
+    is_open: bool = True
+
+    async def settle(self) -> None:
+        if self.is_open:
+            self.is_open = False
+            try:
+                await self.store.settle_continuation(self.continuation.owner, self.continuation.ticket)
+            except StoreFailed:
+                # The claim stays: nobody else runs the calls, and their results are kept by themselves.
+                log.warning("an answered question is still kept: the store failed")
+
+    async def release(self) -> None:
+        if self.is_open:
+            self.is_open = False
+            await self.store.release_continuation(self.continuation.owner, self.continuation.ticket)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        """Release the claim if the turn fails before a call has begun: the questions stay open."""
+        if error is not None:
+            await self.release()
+
+
+@runtime_checkable
+class MonitoredStore(Protocol):
+    """Store that says how it is."""
+
+    @property
+    def failure(self) -> str:
+        """What is wrong and what to do, without names of files; empty if nothing is."""
+        ...
+
+    @property
+    def usable(self) -> bool:
+        """Whether anything can be read or kept at all."""
+        ...
+
+
 @runtime_checkable
 class CheckpointStore(Protocol):
     """Keeps checkpoints that survive the process, such as a flow's after each step. Optional for a Store;
@@ -165,6 +233,70 @@ class CheckpointStore(Protocol):
         with a thread's id and a slash are deleted with the thread."""
         ...
 
+    async def update_checkpoint(
+        self, owner: Owner, key: str, update: Callable[[bytes | None], bytes | None], seconds: float | None = None
+    ) -> None:
+        """Replace the checkpoint by what `update` makes of it, or delete it where that is None, as one atomic
+        operation: no other worker changes it meanwhile. `update` is a quick function without side effects, which may
+        run in another thread and more than once; if it raises a RightseatError, nothing is changed."""
+        ...
+
     async def get_checkpoint(self, owner: Owner, key: str) -> bytes | None: ...
 
     async def delete_checkpoint(self, owner: Owner, key: str) -> None: ...
+
+
+class CheckpointChanged(Conflict):
+    """Raised inside `replace_checkpoint` when another has written meanwhile."""
+
+
+async def replace_checkpoint(
+    store: CheckpointStore,
+    owner: Owner,
+    key: str,
+    expected: bytes | None,
+    body: bytes | None,
+    seconds: float | None = None,
+) -> bool:
+    """Keep `body` under the key, or delete the checkpoint if it is None, where the store has exactly `expected` (None:
+    no checkpoint). Return False, and change nothing, if another has written meanwhile."""
+
+    def replace_expected(current: bytes | None) -> bytes | None:
+        if current != expected:
+            raise CheckpointChanged(f"The checkpoint {key} was changed by another run.")
+        return body
+
+    try:
+        await store.update_checkpoint(owner, key, replace_expected, seconds)
+    except CheckpointChanged:
+        return False
+    return True
+
+
+@runtime_checkable
+class SharedStore(Protocol):
+    """Store that several workers may share."""
+
+    @property
+    def worker(self) -> str:
+        """Name of this process among those that share the store."""
+        ...
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes use the store at the same time."""
+        ...
+
+    async def find_dead(self, workers: Collection[str]) -> set[str]:
+        """Return those of the workers that have ended and never come back: what they had claimed is free."""
+        ...
+
+
+@runtime_checkable
+class SharedCheckpointStore(SharedStore, CheckpointStore, Protocol):
+    """Store of several workers that keeps checkpoints."""
+
+
+def get_shared_store(store: object) -> SharedCheckpointStore | None:
+    """Return the store if other workers use it now; None where this process is alone."""
+    return store if isinstance(store, SharedCheckpointStore) and store.is_shared else None

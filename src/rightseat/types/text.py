@@ -1,4 +1,5 @@
-"""Helpers for text: suggestions for misspelled names, plurals, token estimates without a tokenizer, lenient JSON."""
+"""Helpers for text: suggestions for misspelled names, plurals, invisible characters, lenient JSON, and token
+estimates without a tokenizer."""
 
 from __future__ import annotations
 
@@ -7,6 +8,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+
+SAMPLE_CHARS = 4000
+_WIDE_LEADS = bytes(range(0xE3, 0xF5))
+"""First bytes of characters from U+3000 on in UTF-8; no other byte of a character has these values."""
 
 
 def closest_match(word: str, known: Iterable[str]) -> str | None:
@@ -25,10 +30,27 @@ def pluralize(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def escape_invisible(text: str, keep: str = "") -> str:
+    """Escape the characters that a screen hides or reorders, except those of `keep`."""
+    return "".join(char if char.isprintable() or char in keep else f"\\u{ord(char):04x}" for char in text)
+
+
 def estimate_tokens(text: str) -> int:
     """Estimate the tokens of a text, rather too many: one per 4 characters, one per CJK character."""
-    wide = sum(char > "\u2e7f" for char in text) if not text.isascii() else 0
+    wide = 0 if text.isascii() else count_wide(text)
     return wide + (len(text) - wide + 3) // 4
+
+
+def sample_text(text: str) -> str:
+    """Return the start and the end of a long text, for what depends on its words and not on all of them."""
+    return text if len(text) <= 2 * SAMPLE_CHARS else f"{text[:SAMPLE_CHARS]}\n{text[-SAMPLE_CHARS:]}"
+
+
+def count_wide(text: str) -> int:
+    """Count the characters from U+2E80 on, which are CJK and what follows; by their first bytes, which is fast."""
+    encoded = text.encode(errors="surrogatepass")
+    first_rows = sum(encoded.count(bytes((0xE2, second))) for second in range(0xBA, 0xC0))
+    return first_rows + len(encoded) - len(encoded.translate(None, _WIDE_LEADS))
 
 
 def decode_or_none(text: str | bytes) -> Any:

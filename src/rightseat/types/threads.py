@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
@@ -16,7 +16,17 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.types.events import CallArgs, Event, ReasoningDelta, RunFailed, RunFinished, RunStarted, TextDelta
+from rightseat.errors import Conflict
+from rightseat.types.events import (
+    CallArgs,
+    Event,
+    OpenMessageTracker,
+    ReasoningDelta,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    TextDelta,
+)
 from rightseat.types.messages import Message
 from rightseat.types.turn import Owner, Turn
 
@@ -25,6 +35,8 @@ PAGE_BYTES = 1 << 20
 # Numbers that a run reserves when it begins, more than it can use. If its process dies, the thread goes on after them:
 # clients may have seen entries that were never stored, and their numbers must not mean anything else.
 RUN_NUMBERS = 1 << 20
+ANY_FENCE = 0
+"""Fence of entries that are stored whoever has the thread. Fences of leases begin at 1."""
 THREAD_BUSY = "Thread already running. Wait for its answer or stop it."
 RUN_RESTARTED = RunFailed(
     "restarted", "The server was restarted in the middle of this answer. Ask again.", 503, retry_after=2
@@ -46,6 +58,37 @@ class UserInput(Struct, frozen=True, tag="Posted"):
     """Whether it answers an interrupt: the branch continues, whatever history is posted with it."""
 
 
+class Lease(Struct, frozen=True):
+    """A run's right to write to its thread, until its end or until another worker takes the thread over."""
+
+    before: int
+    """Number of the thread's last entry before the run."""
+    fence: int
+    """Grows with each lease of the thread. The store refuses entries of an older one."""
+
+
+class LeaseHolder(Struct, frozen=True):
+    """Who has a thread: the run, the worker that runs it and its fence."""
+
+    run: str
+    worker: str
+    fence: int
+    before: int = 0
+    """Number of the thread's last entry before the run."""
+
+
+class ThreadBusy(Conflict):
+    """Raised when another run has the thread."""
+
+    def __init__(self, holder: LeaseHolder) -> None:
+        super().__init__(THREAD_BUSY)
+        self.holder = holder
+
+
+class LeaseLost(Exception):
+    """Raised when another worker has taken the thread over: nothing more of this run may be kept or shown."""
+
+
 class RunEnded(Exception):
     """Raised when a run has ended already: its entries come after `before`, up to `last`."""
 
@@ -53,6 +96,14 @@ class RunEnded(Exception):
         super().__init__(f"The run has ended: {before + 1}-{last}")
         self.before = before
         self.last = last
+
+
+class OrphanedRun(Struct, frozen=True):
+    """Run of a dead worker that was ended."""
+
+    owner: Owner
+    thread: str
+    run: str
 
 
 ThreadEntry = Event | UserInput
@@ -89,22 +140,41 @@ class Retention(Struct, frozen=True):
 class ThreadStore(Protocol):
     """Keeps threads. The owner is the first part of every key: threads of other owners are invisible."""
 
-    def has_thread(self, owner: Owner, thread: str) -> bool: ...
+    @property
+    def worker(self) -> str:
+        """Name of this process among those that share the store."""
+        ...
+
+    async def has_thread(self, owner: Owner, thread: str) -> bool: ...
 
     async def begin_run(
         self, owner: Owner, thread: str, run: str, *, assistant: str, name: str, digest: str = ""
-    ) -> int:
-        """Lease the thread to a run and return the number of its last entry. The next RUN_NUMBERS numbers are
-        the run's, whatever becomes of it. Raise Conflict when another run has the thread, RunEnded when a run
-        with this id and digest (`hash_input`) has ended in it. Create a missing thread with this name."""
+    ) -> Lease:
+        """Lease the thread to a run of this worker. The next RUN_NUMBERS numbers are the run's, whatever becomes of
+        it. Raise ThreadBusy when another run has the thread, RunEnded when a run with this id and digest
+        (`hash_input`) has ended in it. Create a missing thread with this name."""
+        ...
+
+    async def get_lease_holder(self, owner: Owner, thread: str) -> LeaseHolder | None:
+        """Return who has the thread; None if no run has it."""
+        ...
+
+    async def list_lease_workers(self) -> set[str]:
+        """Return the workers that have threads."""
+        ...
+
+    async def end_orphaned_runs(self, dead_workers: Collection[str]) -> list[OrphanedRun]:
+        """Take over the threads that these workers have and end their runs as `restarted`. Entries that such a worker
+        appends afterwards are refused."""
         ...
 
     def append_entries(
-        self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry]
+        self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry], fence: int = ANY_FENCE
     ) -> asyncio.Future[None] | None:
-        """Store entries from number `first` on. The run's last event ends the lease. Raises nothing: a run
-        goes on although it cannot be stored. Readers are shown the entries when the returned future is done,
-        or at once if there is none: those a crash may lose, such as deltas, and those that are stored already."""
+        """Store entries from number `first` on, if the lease still has this fence. The run's last event ends the
+        lease. Raises nothing: a run goes on although it cannot be stored. Readers are shown the entries when the
+        returned future is done, or at once if there is none: those a crash may lose, such as deltas, and those that
+        are stored already. The future raises LeaseLost if the lease is another's: such entries are never shown."""
         ...
 
     async def read_entries(
@@ -217,6 +287,17 @@ def is_retryable(entries: Sequence[ThreadEntry]) -> bool:
     )
 
 
+def make_restart_entries(entries: Iterable[ThreadEntry], thread: str, run: str) -> list[Event]:
+    """Return what ends a run that its worker cannot end: the ends of its open messages, and `restarted`."""
+    open_messages = OpenMessageTracker()
+    events = [entry for entry in entries if not isinstance(entry, UserInput)]
+    for event in events:
+        open_messages.track(event)
+    # RunStarted may not have been written; clients need it before the end.
+    run_started: list[Event] = [] if events else [RunStarted(thread, run)]
+    return [*run_started, *open_messages.end_events(), RUN_RESTARTED]
+
+
 def hash_input(turn: Turn) -> str:
     """Hash what a turn's client asks: its messages, the results of its tools, and its answers to questions."""
     messages = [(m.role, m.id, m.call_id, m.text) for m in turn.messages if m.role in ("user", "tool")]
@@ -241,8 +322,12 @@ def extract_user_input(turn: Turn, *, new: bool, results: bool = False) -> UserI
     return UserInput(tuple(new_messages), turn.state, turn.assistant or "", tuple(before), bool(turn.answers))
 
 
+MAX_TITLE_SOURCE = 4000
+"""Characters of a message that its title is made from."""
+
+
 def make_title(messages: Sequence[Message]) -> str:
     """Make the first title of a thread from the first user message."""
     first = next((message.text for message in messages if message.role == "user"), "")
-    text = " ".join(first.split())
+    text = " ".join(first.lstrip()[:MAX_TITLE_SOURCE].split())
     return text if len(text) <= MAX_TITLE_CHARS else f"{text[: MAX_TITLE_CHARS - 1]}…"

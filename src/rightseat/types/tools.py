@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from dataclasses import field as attribute
+from functools import partial
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -20,7 +21,8 @@ from rightseat.types.events import Event
 from rightseat.types.json_values import encode_json
 from rightseat.types.messages import Message
 from rightseat.types.model import ToolSpec
-from rightseat.types.turn import Turn
+from rightseat.types.text import escape_invisible
+from rightseat.types.turn import ArgumentConverter, Turn
 
 TEXT_SCHEMA: dict[str, Any] = {"type": "string"}
 APPROVAL_SCHEMA: dict[str, Any] = {
@@ -66,6 +68,12 @@ class Ask(Struct, frozen=True):
     schema: dict[str, Any] = field(default_factory=lambda: TEXT_SCHEMA)
 
 
+def make_approval(text: str) -> Ask:
+    """Make the question for an approval. Characters that a screen hides or reorders are shown as what they are: a
+    person must see what is approved."""
+    return Ask(escape_invisible(text, keep="\n"), "confirm", APPROVAL_SCHEMA)
+
+
 class Pause(Struct, frozen=True):
     """Pause of a tool. It is called again with `state` and the answers, perhaps in another process."""
 
@@ -97,6 +105,12 @@ class ToolContext:
     """Idempotency key for the peer, where the caller may have to repeat the call."""
     answers_used: int = attribute(default=0, init=False)
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options that the user has set for the assistant, by name: those of OpenBB Workspace with the author's
+        defaults, at other doors the properties that the application sends. They never decide about permissions."""
+        return self.turn.client.forwarded.properties
+
     def ask(self, message: str, schema: dict[str, Any] | None = None) -> Any:
         """Ask the person and return the answer. The run stops meanwhile, and the function restarts with the
         answer: ask before any side effect that must not happen twice."""
@@ -104,7 +118,7 @@ class ToolContext:
 
     def confirm(self, message: str) -> bool:
         """Ask the person for approval; return whether it was given."""
-        return is_approved(self._next_answer(Ask(message, "confirm", APPROVAL_SCHEMA)))
+        return is_approved(self._next_answer(make_approval(message)))
 
     def _next_answer(self, ask: Ask) -> Any:
         if self.answers_used == len(self.answers):
@@ -136,6 +150,8 @@ class Tool:
     check: Callable[[Any], str | None] | None = None
     """Validates the arguments instead of the schema and returns the problem: a tool that asks for missing
     values accepts less than its schema requires."""
+    convert: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """Converts the arguments before they are checked; raises CallerError for what the model must mend."""
     fingerprint: str = ""
     """Hash of what a call does beyond the schema: its target or its code."""
     is_offered: Callable[[Turn], bool] | None = None
@@ -186,6 +202,12 @@ def fingerprint_tools(tools: Iterable[Tool]) -> str:
     return hashlib.sha256(msgspec.json.encode(hashed)).hexdigest()[:16]
 
 
-def make_client_tool(spec: ToolSpec) -> Tool:
+def make_client_tool(spec: ToolSpec, convert: ArgumentConverter | None = None) -> Tool:
     """Make a tool that the client runs: the browser, OpenBB, an OpenAI client's own program."""
-    return Tool(spec.name, spec.description, spec.parameters, strict=spec.strict)
+    return Tool(
+        spec.name,
+        spec.description,
+        spec.parameters,
+        strict=spec.strict,
+        convert=partial(convert, spec.name) if convert else None,
+    )

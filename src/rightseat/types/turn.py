@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightseat.errors import CallerError
 from rightseat.types.language import Language, find_language
-from rightseat.types.messages import Message
+from rightseat.types.messages import DATE_LABEL, Message, measure_messages
 from rightseat.types.model import RawPrompt, SamplingSettings, ToolChoice, ToolSpec
 
 MAX_AGENT_DEPTH = 5
@@ -60,16 +63,25 @@ class ClientTopics(Struct, frozen=True):
     deny: tuple[str, ...] = ()
 
 
+ArgumentConverter = Callable[[str, dict[str, Any]], dict[str, Any]]
+"""Raises CallerError for arguments that the model must mend."""
+
+
 class TurnClient(Struct, frozen=True, kw_only=True):
     """Client of a turn: what it can display, and what it sends beside the conversation."""
 
     shows_interrupts: bool = True
     shows_artifacts: bool = True
     """Whether the client displays tables, charts and files; otherwise they become text and links."""
+    chart_kinds: tuple[str, ...] | None = None
+    """Kinds of charts that a client which displays artifacts draws; None: any. Others become tables."""
     shows_suggestions: bool = True
     """Whether the client displays suggested questions; otherwise those of a flow become text."""
     is_workspace: bool = False
     """Whether the client is a workspace (OpenBB), whose own data each conversation is about."""
+    workspace: dict[str, Any] = {}
+    """What a workspace shows, as its client posted it: `widgets`, lists under `primary` (picked by the user),
+    `secondary` (on the dashboard) and `extra`, and `state`, with the current dashboard."""
     returns_call_ids: bool = True
     """Whether the client sends our call ids back with the results of its calls."""
     base_url: str = ""
@@ -78,6 +90,8 @@ class TurnClient(Struct, frozen=True, kw_only=True):
     """Trace headers, and the headers that `forward_headers` lets through."""
     forwarded: ForwardedProps = ForwardedProps()
     topics: ClientTopics = ClientTopics()
+    convert_arguments: ArgumentConverter | None = None
+    """Converts the arguments of a call to one of the client's own tools, by its name, to what the client takes."""
     session: str | None = None
     """The client's name for its conversation. A cache key only: nothing is stored or looked up by it."""
     parent: str | None = None
@@ -115,12 +129,45 @@ class Turn(Struct, frozen=True, kw_only=True):
     raw: RawPrompt | None = None
     truncation: Truncation | None = None
     """The client's wish; None: as the assistant is set up."""
+    known_answer: str = ""
+    """Answer that rules have computed from the client's data; a model that needs rules gives it unchanged."""
     caller_language: Language | None = None
     """Language of the person in a sub-run, whose messages a model wrote."""
 
     def get_language(self, default: Language = "en") -> Language:
         """Return the language of the person; `default` where the person has written nothing."""
         return self.caller_language or find_language(self.messages, default)
+
+
+class Feedback(Struct, frozen=True, kw_only=True):
+    """Vote of a person on an answer. The client wrote all but `owner`."""
+
+    vote: Literal["thumbs_up", "thumbs_down"]
+    tags: tuple[str, ...] = ()
+    comment: str = ""
+    question: str = ""
+    answer: str = ""
+    conversation: str = ""
+    owner: str
+
+
+def measure_turn(turn: Turn) -> int:
+    """Measure the characters of a turn's messages (`measure_messages`), answers and raw prompt."""
+    raw = turn.raw
+    size = sum(len(answer.text or "") for answer in turn.answers)
+    if raw is not None:
+        size += len(raw.text)
+        size += sum(len(text) for file in raw.infill.files for text in file) if raw.infill else 0
+    return size + measure_messages(turn.messages)
+
+
+def add_date(turn: Turn, now: datetime, zone: str = "") -> Turn:
+    """Return the turn with today's date in its context, unless it is there. It is the last item and has no time of
+    day: what stands before it stays in prompt caches, and all of it for a day."""
+    if any(item.description == DATE_LABEL for item in turn.context):
+        return turn
+    value = f"{now:%Y-%m-%d}, a {now:%A}" + (f", in the user's time zone {zone}" if zone else "")
+    return replace(turn, context=(*turn.context, AppContext(DATE_LABEL, value)))
 
 
 def check_agent_depth(turn: Turn) -> None:

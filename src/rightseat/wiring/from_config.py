@@ -19,6 +19,7 @@ from rightseat.runtime.metrics import Metrics
 from rightseat.runtime.runs import DEFAULT_ASSISTANT, RuntimeLimits
 from rightseat.runtime.threads import ThreadRuns
 from rightseat.tools.function import as_tool
+from rightseat.types.agent_card import AgentCard
 from rightseat.types.stores import Store
 from rightseat.types.tools import Tool
 from rightseat.wiring.default_model import ModelChoice, choose_model
@@ -29,6 +30,7 @@ from rightseat.wiring.model_notes import describe_model
 from rightseat.wiring.models import ModelRegistry, model_infos
 from rightseat.wiring.remote import attach_mcp_servers, attach_remote_actions, make_agent_sources
 from rightseat.wiring.runtime import Runtime, RuntimeParts
+from rightseat.wiring.storage import make_shared_ledger
 
 if TYPE_CHECKING:
     from rightseat.plugins.catalog import PluginCatalog
@@ -51,7 +53,9 @@ def build_runtime(
     if folder not in sys.path:
         sys.path.append(folder)
     choice = choose_model(config, env)
-    models = ModelRegistry(config, choice)
+    store = store or (before.store if before else find("stores", "memory")())
+    shared_ledger = make_shared_ledger(store)
+    models = ModelRegistry(config, choice, shared_ledger)
     demo = is_demo(config, choice)
     config = with_demo_plugin(config) if demo else config
     make = _assistants_from_tables if config.assistants else _assistants_from_models
@@ -66,7 +70,7 @@ def build_runtime(
     assistants = attach_remote_actions(assistants, agent_sources, config)
     return Runtime(
         assistants=assistants.values(),
-        store=store or (before.store if before else find("stores", "memory")()),
+        store=store,
         limits=RuntimeLimits(run_seconds=config.limits.run_seconds, runs=config.server.max_runs),
         quotas=make_quotas(config.limits),
         agent_sources=agent_sources,
@@ -75,7 +79,7 @@ def build_runtime(
         environment="production" if config.production else "development",
         parts=RuntimeParts(
             meters=before.meters if before else Metrics(),
-            ledger=before.ledger if before else None,
+            ledger=before.ledger if before else shared_ledger,
             threads=threads or (before.threads if before else None),
             recorded=config.store.record,
             tracing=Tracing(content=config.server.trace_content),
@@ -192,11 +196,13 @@ def _make_assistant(name: str, settings: AssistantSettings, model: str, models: 
         title=settings.title,
         description=settings.description,
         image=settings.image,
+        card=AgentCard(id=settings.id, features=settings.features, endpoints=settings.endpoints),
         agents=settings.agents,
         rounds=settings.rounds,
         tool_timeout=settings.tool_timeout,
         truncation=settings.truncation,
         summarise=settings.summarise,
+        tells_date=settings.date,
         context=models.settings(model).context,
         models=models.bind_models(_model_names(settings)) if settings.models else {},
     )

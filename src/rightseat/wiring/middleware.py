@@ -20,7 +20,7 @@ from rightseat.runtime.runs import DEFAULT_ASSISTANT
 from rightseat.types.schema import get_validator
 
 FindMember = Callable[[str], FallbackMember]
-HOOK_NAMES = ("on_before_request", "on_after_request", "on_error")
+HOOK_NAMES = ("on_before_request", "on_after_request", "on_error", "on_feedback")
 DIRECTIONS: dict[str, tuple[Direction, ...]] = {"input": ("input",), "output": ("output",), "both": ("input", "output")}
 
 

@@ -10,7 +10,8 @@ from weakref import WeakValueDictionary
 from rightseat.config.settings import Config, ModelSettings
 from rightseat.engine.loop import Assistant
 from rightseat.errors import ConfigError
-from rightseat.middleware.model_wrappers import FallbackMember, FallbackModel, ModelLimits, ModelLoad, RateLimitedModel
+from rightseat.middleware.model_wrappers import FallbackMember, FallbackModel, ModelLimits, RateLimitedModel
+from rightseat.middleware.quota import Ledger, UsageTracker
 from rightseat.types.model import BoundModel, Model, ModelInfo
 from rightseat.wiring.default_model import ModelChoice
 from rightseat.wiring.lookup import EMPTY, LOCAL, make_model, split_spec
@@ -20,14 +21,16 @@ LLAMACPP_KINDS = (LOCAL, "llama-server")
 FILE_OPTIONS = ("chat_template", "embedding", "llama_server", "lora", "mmproj", "precache", "rerank")
 
 # By configuration file and name: a reload builds new models while the old ones still run.
-SHARED_LOADS: WeakValueDictionary[tuple[str, str], ModelLoad] = WeakValueDictionary()
+MODEL_LEDGERS: WeakValueDictionary[tuple[str, str], UsageTracker] = WeakValueDictionary()
 
 
 class ModelRegistry:
     """Models by name, each made once: assistants share a model and its connections."""
 
-    def __init__(self, config: Config, choice: ModelChoice) -> None:
+    def __init__(self, config: Config, choice: ModelChoice, shared_ledger: Ledger | None = None) -> None:
         self.config = config
+        self.shared_ledger = shared_ledger
+        """Counts the requests of models with limits, where several workers share them."""
         self.choice = choice
         self.models: dict[str, Model] = {}
         """Models with their fallbacks, by name."""
@@ -70,8 +73,9 @@ class ModelRegistry:
                 raise ConfigError(f"{where}{error.message}") from error
             share = ModelLimits(**{key: getattr(settings, key) for key in ModelLimits.__struct_fields__})
             if share != ModelLimits():
-                model = RateLimitedModel(model, self.model_info(name), share)
-                model.load = SHARED_LOADS.setdefault((str(self.config.path), name), model.load)
+                known = (str(self.config.path), name)
+                ledger = self.shared_ledger or MODEL_LEDGERS.setdefault(known, UsageTracker())
+                model = RateLimitedModel(model, self.model_info(name), share, ledger, name)
             self._without_fallbacks[name] = model
         return self._without_fallbacks[name]
 

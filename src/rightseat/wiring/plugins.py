@@ -23,6 +23,7 @@ from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
 from rightseat.plugins.load import (
     FLOWS,
+    LIB,
     find_plugin_folders,
     is_plugin_folder,
     list_plugin_files,
@@ -35,8 +36,13 @@ from rightseat.plugins.python.tools import PythonPolicy, make_script_tools
 from rightseat.plugins.search import Embed
 from rightseat.plugins.selection import ToolSelection
 from rightseat.runtime.runs import DEFAULT_ASSISTANT
+from rightseat.tools.sandbox.machine import probe_machine
+from rightseat.tools.sandbox.plan import make_plan
+from rightseat.types.agent_card import NO_CARD
 from rightseat.types.model import Embeds, Model, find_protocol
 from rightseat.types.tools import Tool
+from rightseat.wiring.demo import PLUGINS
+from rightseat.wiring.storage import data_folder
 
 if TYPE_CHECKING:
     from rightseat.plugins.sql.database import Database
@@ -58,7 +64,7 @@ def load_catalog(config: Config, previous: PluginCatalog | None = None, embed: E
             log.error("The plugin folder %s is gone: its plugins are left out until it is back.", path)
     flows = FlowRegistry(databases=open_databases(config))
     loaded = [
-        _load_plugin(folder, settings, loaded_before.get(folder.name), flows)
+        _load_plugin(folder, settings, loaded_before.get(folder.name), flows, config)
         for folder, settings in plugin_folders(config).items()
         if settings.enabled
     ]
@@ -86,7 +92,9 @@ def open_configured_database(name: str, settings: DatabaseSettings, config: Conf
         settings.url.reveal(),
         config.folder,
         description=settings.description,
-        limits=QueryLimits(rows=settings.max_rows, bytes=settings.max_mb * MB, seconds=settings.timeout),
+        limits=QueryLimits(
+            rows=settings.max_rows, bytes=settings.max_mb * MB, seconds=settings.timeout, memory=settings.memory_mb * MB
+        ),
         tables=settings.tables,
         functions=settings.functions,
         plugins=settings.plugins,
@@ -111,13 +119,15 @@ def plugin_folders(config: Config) -> dict[Path, PluginSettings]:
 
 
 def _load_plugin(
-    folder: Path, settings: PluginSettings, previous: LoadedPlugin | None, registry: FlowRegistry
+    folder: Path, settings: PluginSettings, previous: LoadedPlugin | None, registry: FlowRegistry, config: Config
 ) -> LoadedPlugin:
     unchanged = previous if previous and previous.plugin.folder == folder and not is_changed(previous) else None
     plugin, stamps = (unchanged.plugin, unchanged.file_stamps) if unchanged else _read_plugin(folder)
-    tools, problems = make_script_tools(plugin, make_python_policy(settings))
+    tools, problems = make_script_tools(plugin, make_python_policy(settings, config))
     if problems or not unchanged:
         _log_problems(plugin, problems)
+    if tools and not unchanged:
+        _log_confinement(plugin, settings, config)
     if not unchanged and (missing := find_missing_caller_token(plugin, settings.user_headers, settings.auth)):
         log.warning("Plugin %s: %s", plugin.id, missing)
     try:
@@ -171,13 +181,36 @@ def make_policy(settings: PluginSettings) -> PluginPolicy:
     )
 
 
-def make_python_policy(settings: PluginSettings) -> PythonPolicy:
+def make_python_policy(settings: PluginSettings, config: Config) -> PythonPolicy:
     return PythonPolicy(
         seconds=settings.timeout,
         memory=settings.memory_mb * MB,
         environment={name: value.reveal() for name, value in settings.environment.items()},
         confirm=settings.confirm == "all",
+        trusted=settings.lib == "trusted",
+        readable=tuple(str((config.folder / Path(path).expanduser()).resolve()) for path in settings.read),
     )
+
+
+def _log_confinement(plugin: Plugin, settings: PluginSettings, config: Config) -> None:
+    """Log what confines the plugin's Python tools, and which files of the server they can read all the same."""
+    if plugin.folder.is_relative_to(PLUGINS):
+        return
+    if settings.lib == "trusted":
+        log.warning("Plugin %s: its Python tools are trusted: they may do what the server may.", plugin.id)
+        return
+    report = probe_machine()
+    log.info("Plugin %s: Python tools of plugins are confined %s.", plugin.id, report.describe())
+    plan = make_plan(plugin.folder.resolve(), report.layers, make_python_policy(settings, config).readable)
+    for path in (*config.files, data_folder(config)):
+        if folder := next((folder for folder in plan.readable if path.resolve().is_relative_to(folder)), None):
+            log.warning("Plugin %s: its Python tools can read %s. Move it out of %s.", plugin.id, path, folder)
+
+
+def has_confined_scripts(config: Config) -> bool:
+    """Tell whether a plugin has Python code that is not trusted."""
+    folders = plugin_folders(config).items()
+    return any(settings.enabled and settings.lib == "confined" and (path / LIB).is_dir() for path, settings in folders)
 
 
 def searched_folders(config: Config) -> list[Path]:
@@ -274,7 +307,14 @@ def _plugin_assistants(
             continue
         plugin = loaded.plugin
         assistant = replace(
-            default, name=plugin.id, tools=(), toolset=None, title=plugin.name, description=plugin.description, image=""
+            default,
+            name=plugin.id,
+            tools=(),
+            toolset=None,
+            title=plugin.name,
+            description=plugin.description,
+            image="",
+            card=NO_CARD,
         )
         plugin_assistants[plugin.id] = _with_catalog(assistant, catalog.make_subset([plugin.id]), config, is_local)
     return plugin_assistants

@@ -19,12 +19,13 @@ from rightseat.engine.loop import Assistant, Engine
 from rightseat.engine.toolsets import DIRECT_CALLS, DirectToolCall
 from rightseat.errors import Misused, NotConfigured, NotFound, UpstreamError
 from rightseat.http.endpoint import AssistantInfo, ResourceFile
+from rightseat.middleware.artifacts import present_artifacts
 from rightseat.middleware.guardrails.layer import GuardrailPolicies, fence_assistants, guardrails
 from rightseat.middleware.hooks import Hooks
 from rightseat.middleware.match_by_history import match_results_by_history, questions_as_text
 from rightseat.middleware.metrics import UNKNOWN, MeteredModel, RunMetrics
 from rightseat.middleware.model_wrappers import FallbackModel, WrapModel
-from rightseat.middleware.quota import BilledModel, Quotas, UsageTracker, enforce_quotas
+from rightseat.middleware.quota import BilledModel, Ledger, Quotas, UsageTracker, enforce_quotas
 from rightseat.middleware.recording import RecordingMode, record_runs
 from rightseat.middleware.tracing import TracedModel, Tracing, trace_tool
 from rightseat.runtime.answer import Answer, AnswerValues, make_answer, make_turn
@@ -58,11 +59,11 @@ from rightseat.types.model import (
     adapt_model,
     find_protocol,
 )
-from rightseat.types.stores import CheckpointStore, Store
+from rightseat.types.stores import CheckpointStore, MonitoredStore, Store, get_shared_store
 from rightseat.types.streams import closing
 from rightseat.types.threads import ThreadStore
 from rightseat.types.tools import Tool
-from rightseat.types.turn import Owner, Turn
+from rightseat.types.turn import Feedback, Owner, Turn
 from rightseat.wiring.lookup import make_model, split_spec
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class RuntimeParts:
     """Parts of a Runtime that only a Config has, or that the Runtime before a reload passes on."""
 
     meters: Metrics = field(default_factory=Metrics)
-    ledger: UsageTracker | None = None
+    ledger: Ledger | None = None
     threads: ThreadRuns | None = None
     recorded: RecordingMode = "threads"
     """Attached runs to record."""
@@ -179,8 +180,14 @@ class Runtime:
         yield self.hooks.layer
         yield questions_as_text(self.store)
         yield match_results_by_history(self.store)
+        if shared_store := get_shared_store(self.store):
+            # Imported here: one worker has no use for it.
+            from rightseat.middleware.answer_once import answer_once
+
+            yield answer_once(shared_store)
         # Inside the layers that match answers by their text: they must see the text as it was said.
         yield guardrails(self.guards, self.get_model)
+        yield present_artifacts(self.store)
 
     def _unlisted_responders(self, assistants: Sequence[Assistant]) -> Mapping[str, Responder]:
         """Return responders that are not listed: flows, and direct tool calls of a client."""
@@ -257,9 +264,16 @@ class Runtime:
 
     @property
     def ready(self) -> bool:
-        """Whether new runs are accepted: not while draining or while a model is not ready."""
+        """Whether new runs are accepted: not while draining, with a damaged store or while a model
+        is not ready."""
         models = (model for assistant in self.assistants.values() for model in assistant.all_models)
-        return not self.runs.draining and all(model.ready for model in models)
+        store_usable = not isinstance(self.store, MonitoredStore) or self.store.usable
+        return store_usable and not self.runs.draining and all(model.ready for model in models)
+
+    @property
+    def store_failure(self) -> str:
+        """What is wrong with the store and what to do; empty if nothing is."""
+        return self.store.failure if isinstance(self.store, MonitoredStore) else ""
 
     def get_responder(self, name: str | None) -> Responder:
         """Return the responder of a name; without a name the one called default, else the first."""
@@ -354,6 +368,9 @@ class Runtime:
         agent = self.responders.find_agent(name)
         return await agent.get_thread_state(owner, thread) if agent is not None else None
 
+    async def report_feedback(self, feedback: Feedback) -> None:
+        await self.hooks.report_feedback(feedback)
+
     def is_plain_model(self, name: str | None) -> bool:
         assistant = self.get_assistant(name)
         if assistant is None or assistant.toolset is not None or assistant.name in self.flows:
@@ -432,14 +449,11 @@ class Runtime:
     @asynccontextmanager
     async def _charge_quota(self, owner: Owner, model: Model | None) -> AsyncIterator[Callable[[Usage], None]]:
         """Admit a request that is no run; yields the function that takes its usage. Nothing is charged on failure."""
-        account, quota = await self.ledger.open_account(owner), self.quotas.for_owner(owner)
-        account.admit(quota, self.ledger.clock())
+        admission = await self.ledger.admit(owner, self.quotas.for_owner(owner))
         try:
-            yield lambda usage: account.charge(usage, model.info if model is not None else None)
+            yield lambda usage: admission.charge(usage, model.info if model is not None else None)
         finally:
-            account.running -= 1
-        if quota.has_daily_limit:
-            await self.ledger.save_usage(owner, account)
+            await admission.close()
 
     async def __aenter__(self) -> Self:
         try:
@@ -475,6 +489,7 @@ class Runtime:
                 log.warning("a model is not there yet: %s", error.message)
         # Concurrently: each may wait for a server that does not answer.
         await asyncio.gather(*(source.start() for source in self.agent_sources))
+        await self.threads.open()
         if self.plugins is not None:
             await self.plugins.start()
         if self.servers is not None:

@@ -7,16 +7,22 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from rightseat.config.settings import Config
+from rightseat.middleware.quota import Ledger
 from rightseat.plugins.flows.model_times import TIMES_KEY, TIMES_OWNER, ModelTimes, decode_times
 from rightseat.runtime.threads import RunLimits, ThreadRuns
-from rightseat.types.stores import Store
+from rightseat.types.stores import CheckpointStore, Store
 from rightseat.types.threads import Retention, ThreadStore
 from rightseat.wiring.lookup import find
 
 SQLITE = "sqlite"
+RUN_FOLDER_VARIABLE = "RIGHTSEAT_RUN_FOLDER"
+"""Variable that the supervisor of `serve --workers` sets for its workers."""
+PLANE_FOLDER = "live"
+"""Folder of the workers' sockets in the run folder."""
 
 
 def data_folder(config: Config, env: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
@@ -56,9 +62,15 @@ def make_retention(config: Config) -> Retention:
 
 
 def open_store(config: Config, env: Mapping[str, str] | None = None) -> Store:
+    """Open the store of [store]. A worker of `serve --workers` shares it with the others."""
     make_store: Callable[..., Store] = find("stores", config.store.kind)
     if config.store.kind == SQLITE:
-        return make_store(data_folder(config, env), retention=make_retention(config))
+        run_folder = (os.environ if env is None else env).get(RUN_FOLDER_VARIABLE)
+        if run_folder:
+            from rightseat.stores.sqlite.shared import SharedSQLiteStore
+
+            make_store = partial(SharedSQLiteStore, run_folder=Path(run_folder))
+        return make_store(data_folder(config, env), retention=make_retention(config), damaged=config.store.damaged)
     return make_store(retention=make_retention(config)) if config.store.kind == "memory" else make_store()
 
 
@@ -73,12 +85,32 @@ def read_model_times(config: Config, env: Mapping[str, str] | None = None) -> Mo
     return decode_times(read_checkpoint(file, TIMES_OWNER.name, TIMES_KEY))
 
 
-def make_thread_runs(config: Config, store: Store) -> ThreadRuns:
-    """Make the thread runs on the store; in memory if the store keeps no threads."""
+def make_thread_runs(config: Config, store: Store, env: Mapping[str, str] | None = None) -> ThreadRuns:
+    """Make the thread runs on the store; in memory if the store keeps no threads. A worker that shares the store with
+    others works with their runs too."""
     thread_store = (
         store if isinstance(store, ThreadStore) else find("stores", "memory")(retention=make_retention(config))
     )
-    return ThreadRuns(thread_store, RunLimits(orphan_seconds=config.store.orphan_seconds))
+    limits = RunLimits(orphan_seconds=config.store.orphan_seconds)
+    run_folder = (os.environ if env is None else env).get(RUN_FOLDER_VARIABLE)
+    if run_folder and (presence := getattr(thread_store, "presence", None)):
+        # Imported here: one worker alone needs neither.
+        from rightseat.live.local import LocalPlane
+        from rightseat.runtime.shared_threads import SharedThreadRuns
+
+        plane = LocalPlane(Path(run_folder) / PLANE_FOLDER, thread_store.worker)
+        return SharedThreadRuns(thread_store, limits, plane=plane, presence=presence)
+    return ThreadRuns(thread_store, limits)
+
+
+def make_shared_ledger(store: Store) -> Ledger | None:
+    """Make the ledger of workers that share the store; None where one process has it alone."""
+    presence = getattr(store, "presence", None)
+    if presence is None or not isinstance(store, CheckpointStore):
+        return None
+    from rightseat.middleware.shared_quota import SharedLedger
+
+    return SharedLedger(store, presence)
 
 
 def describe_store_location(config: Config, env: Mapping[str, str] | None = None) -> str:

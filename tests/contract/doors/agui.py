@@ -76,6 +76,7 @@ class AguiClient:
                     seen.calls = {}
                 case {"type": "RUN_FINISHED", "outcome": outcome}:
                     self.read_outcome(outcome, seen)
+        seen.artifacts = [event["value"] for event in events if event.get("name") == "artifact"]
         seen.steps = [event["stepName"] for event in events if event["type"] == "STEP_STARTED"]
         self.resume = []
         return seen

@@ -17,6 +17,8 @@ class ClientResult:
     results: dict[str, str] = field(default_factory=dict)
     questions: list[dict[str, Any]] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
+    artifacts: list[dict[str, Any]] = field(default_factory=list)
+    """What the client draws, in the form of its wire: each has a name and a content."""
     error: str | None = None
     finish_reason: str | None = None
     status: int = 200

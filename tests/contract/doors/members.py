@@ -80,7 +80,9 @@ class OpenAIClient:
         seen = ClientResult()
         parts: dict[int, list[str]] = {}
         async for frame in client.iterate_frames():
-            assert frame.data is not None
+            if frame.data is None:
+                # A comment, while the model is silent.
+                continue
             if frame.data == "[DONE]":
                 break
             if "error" in frame.json:
@@ -124,7 +126,7 @@ class OpenBBClient:
         self.call: dict[str, Any] | None = None
 
     def build_request(self) -> tuple[str, dict[str, Any]]:
-        params = [{"name": "title", "type": "text", "description": "t"}]
+        params = [{"name": name, "type": "text", "description": "t"} for name in ("title", "colour")]
         widgets = [
             {"uuid": str(uuid.uuid5(uuid.NAMESPACE_DNS, name)), "name": name, "description": name}
             | ({} if self.legacy else {"origin": "tests", "widget_id": name, "params": params})
@@ -182,6 +184,8 @@ class OpenBBClient:
                 case "copilotStatusUpdate":
                     assert frame.json["eventType"] != "ERROR"
                     seen.steps.append(frame.json["message"])
+                case "copilotMessageArtifact":
+                    seen.artifacts.append(frame.json)
                 case "copilotFunctionCall":
                     self.call = frame.json
                     call_state = get_call_state(frame.json)

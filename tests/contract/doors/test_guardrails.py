@@ -109,7 +109,7 @@ async def test_personal_data_neither_reaches_the_model_nor_comes_back(make_clien
         seen = await visitor.send_message("I am joe@example.com")
         assert seen.text == "Call [phone] or [email]."
         await visitor.send_message("again")
-    assert [message.text for message in model.prompts[1].messages] == [
+    assert [message.text for message in model.prompts[1].messages if message.role != "system"] == [
         "I am [email]",
         "Call [phone] or [email].",
         "again",

@@ -1,16 +1,19 @@
 """Every Store, made with a clock, a capacity and a folder of the test's own."""
 
-from collections.abc import Callable
+import asyncio
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from rightseat.stores.memory import MemoryStore
 from rightseat.stores.sqlite import SQLiteStore
-from rightseat.types.stores import CheckpointStore, Store
-from rightseat.types.threads import ThreadStore
+from rightseat.types.stores import CheckpointStore, Continuation, SharedStore, Store
+from rightseat.types.threads import ANY_FENCE, Lease, ThreadEntry, ThreadStore
+from rightseat.types.turn import Owner
 
 
-class FullStore(Store, ThreadStore, CheckpointStore, Protocol):
+class FullStore(Store, ThreadStore, CheckpointStore, SharedStore, Protocol):
     """A Store that keeps threads and notes too: both of ours do."""
 
 
@@ -26,4 +29,85 @@ def make_sqlite_store(folder: Path, *, clock: Callable[[], float], **options: An
     return SQLiteStore(folder, clock=clock, **options)
 
 
+class AlternatingStore:
+    """Two stores on one folder, as two workers have them; each operation is for the other one, but a run is written by
+    the one that began it. Nothing that one of them remembers may be wrong after what the other has done."""
+
+    def __init__(self, stores: Sequence[SQLiteStore]) -> None:
+        self.stores = stores
+        self.count = 0
+        self.stored: list[asyncio.Future[None]] = []
+        """Entries that readers are not shown yet."""
+        self.worker = stores[0].worker
+        self.writers: dict[tuple[Owner, str], SQLiteStore] = {}
+        self.claimants: dict[str, SQLiteStore] = {}
+
+    def next_store(self) -> SQLiteStore:
+        self.count += 1
+        return self.stores[self.count % len(self.stores)]
+
+    def append_entries(
+        self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry], fence: int = ANY_FENCE
+    ) -> asyncio.Future[None]:
+        writer = self.writers.get((owner, thread)) or self.next_store()
+        stored = writer.append_entries(owner, thread, first, entries, fence)
+        assert stored is not None, "every entry is logged before it is shown"
+        self.stored.append(stored)
+        return stored
+
+    async def begin_run(self, owner: Owner, thread: str, run: str, **options: str) -> Lease:
+        await self.wait_stored()
+        store = self.next_store()
+        try:
+            lease = await store.begin_run(owner, thread, run, **options)
+        except asyncio.CancelledError:
+            # The other one sees the thread free as soon as that is committed.
+            await store.writer.run(lambda: None)
+            raise
+        self.worker, self.writers[owner, thread] = store.worker, store
+        return lease
+
+    async def claim_continuation(self, *args: Any) -> Continuation | None:
+        store = self.next_store()
+        continuation = await store.claim_continuation(*args)
+        if continuation is not None:
+            self.claimants[continuation.ticket] = store
+            self.worker = store.worker
+        return continuation
+
+    async def settle_continuation(self, owner: Owner, resume_token: str) -> None:
+        """As its claimant: a claim is of one worker."""
+        await self.claimants.get(resume_token, self.stores[0]).settle_continuation(owner, resume_token)
+
+    async def release_continuation(self, owner: Owner, resume_token: str) -> None:
+        await self.claimants.get(resume_token, self.stores[0]).release_continuation(owner, resume_token)
+
+    async def wait_stored(self) -> None:
+        stored, self.stored = self.stored, []
+        if stored:
+            await asyncio.wait(stored)
+
+    def __getattr__(self, name: str) -> Any:
+        async def call(*args: Any, **options: Any) -> Any:
+            await self.wait_stored()
+            return await getattr(self.next_store(), name)(*args, **options)
+
+        return call
+
+    async def close(self) -> None:
+        for store in self.stores:
+            await store.close()
+
+
+def make_shared_store(folder: Path, *, clock: Callable[[], float], **options: Any) -> FullStore:
+    from rightseat.stores.sqlite.shared import SharedSQLiteStore
+
+    run_folder = folder / "run"
+    run_folder.mkdir()
+    stores = [SharedSQLiteStore(folder, run_folder, clock=clock, **options) for _ in range(2)]
+    return cast(FullStore, AlternatingStore(stores))
+
+
 MEMBERS: dict[str, MakeStore] = {"memory": make_memory_store, "sqlite": make_sqlite_store}
+if sys.platform != "win32":
+    MEMBERS["sqlite shared"] = make_shared_store

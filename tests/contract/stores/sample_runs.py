@@ -58,7 +58,7 @@ async def append_run(
     store: ThreadStore, entries: list[ThreadEntry], thread: str = "t", owner: Owner = ME, name: str = "n", step: int = 1
 ) -> int:
     """A whole run, appended in steps; gives the number that it came after."""
-    before = await store.begin_run(owner, thread, "r", assistant="a", name=name)
+    before = (await store.begin_run(owner, thread, "r", assistant="a", name=name)).before
     for offset in range(0, len(entries), step):
         store.append_entries(owner, thread, before + offset + 1, entries[offset : offset + step])
     return before

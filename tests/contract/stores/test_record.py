@@ -103,7 +103,7 @@ async def test_a_run_is_kept_as_it_was_said(store: FullStore) -> None:
     thread = await store.get_thread(ME, "t")
     assert thread is not None
     assert (thread.name, thread.assistant, thread.run) == ("hi", "a", "")
-    assert not store.has_thread(YOU, "t")
+    assert not await store.has_thread(YOU, "t")
     again = make_turn(
         messages=(USER_MESSAGE, text_message("assistant", "Hello", id="m1"), text_message("user", "more", id="u2"))
     )
@@ -150,7 +150,7 @@ async def test_what_is_kept_is_chosen(
     store: FullStore, which: RecordingMode, more: dict[str, Any], there: bool
 ) -> None:
     assert await run_recorded(store, make_turn(**more), which) == RUN_EVENTS
-    assert store.has_thread(ME, "t") is there
+    assert await store.has_thread(ME, "t") is there
 
 
 async def test_a_conversation_that_has_a_name_is_one_thread(store: FullStore) -> None:

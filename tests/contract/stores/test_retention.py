@@ -40,7 +40,7 @@ async def test_all_threads_together_are_bounded(store: FullStore) -> None:
     entries: list[ThreadEntry] = [CallResult("c", "x" * 4000), RunFinished("stop")]
     for n in range(12):
         await append_run(store, entries, f"t{n}", Owner(f"o{n % 2}"))
-    kept = [n for n in range(12) if store.has_thread(Owner(f"o{n % 2}"), f"t{n}")]
+    kept = [n for n in range(12) if await store.has_thread(Owner(f"o{n % 2}"), f"t{n}")]
     assert kept == list(range(kept[0], 12))
     assert 4 <= len(kept) <= 6
 

@@ -4,15 +4,16 @@ import asyncio
 import os
 import sqlite3
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
 
-from rightseat.errors import ConfigError, Conflict, StoreFailed
+from rightseat.errors import ConfigError, StoreFailed
 from rightseat.stores.sqlite import SQLiteStore
-from rightseat.stores.sqlite.database import MIGRATIONS, open_database
+from rightseat.stores.sqlite.database import MIGRATIONS, checksum_row, open_database
 from rightseat.stores.sqlite.store import DATABASE_FILE, FLUSH_SECONDS
 from rightseat.types.events import (
     CallEnd,
@@ -27,7 +28,7 @@ from rightseat.types.events import (
 )
 from rightseat.types.messages import text_message
 from rightseat.types.stores import PendingQuestion
-from rightseat.types.threads import RUN_NUMBERS, RUN_RESTARTED, ThreadEntry, UserInput
+from rightseat.types.threads import RUN_NUMBERS, RUN_RESTARTED, Lease, ThreadBusy, ThreadEntry, UserInput
 from rightseat.types.turn import Owner
 from tests.kit.timeouts import HANG_TIMEOUT
 
@@ -42,7 +43,7 @@ from rightseat.types.turn import Owner
 
 async def main():
     store = SQLiteStore(Path(sys.argv[1]))
-    before = await store.begin_run(Owner("me"), "t", "r", assistant="a", name="n")
+    before = (await store.begin_run(Owner("me"), "t", "r", assistant="a", name="n")).before
     store.append_entries(Owner("me"), "t", before + 1, [RunStarted("t", "r"), TextStart("m")])
     for number in range(100):
         store.append_entries(Owner("me"), "t", before + 3 + number, [TextDelta("m", f"{number} ")])
@@ -91,7 +92,7 @@ async def test_what_was_kept_is_there_after_a_restart(tmp_path: Path) -> None:
     assert await read_entries(store) == [*said_, TextDelta("m", "not yet written")]
     assert await store.take_pending_question(ME, "k") == PendingQuestion("ask_1", "ask", "?")
     assert await store.get_results(ME, ["c"]) == {"c": "7"}
-    assert store.has_thread(ME, "t")
+    assert await store.has_thread(ME, "t")
     assert store.recovered == 0
     await store.close()
 
@@ -130,7 +131,7 @@ async def test_a_killed_process_leaves_its_text_and_a_free_thread(tmp_path: Path
         thread = await store.get_thread(ME, "t")
         assert thread is not None
         assert thread.run == ""
-        assert await store.begin_run(ME, "t", "r2", assistant="a", name="n") == RUN_NUMBERS + 2
+        assert (await store.begin_run(ME, "t", "r2", assistant="a", name="n")).before == RUN_NUMBERS + 2
         await store.close()
 
 
@@ -172,7 +173,7 @@ async def test_after_a_crash_no_number_comes_again_that_a_reader_may_have_seen(t
     before = 0
     for run in ("r1", "r2", "r3"):
         store = SQLiteStore(tmp_path)
-        assert await store.begin_run(ME, "t", run, assistant="", name="") >= before
+        assert (await store.begin_run(ME, "t", run, assistant="", name="")).before >= before
         before += 1
         store.append_entries(ME, "t", before, [RunStarted("t", run)])
         # Closed without an end, as a killed process leaves it; its readers may have seen much more.
@@ -299,11 +300,18 @@ async def test_a_newer_file_is_not_touched(tmp_path: Path) -> None:
         SQLiteStore(tmp_path)
 
 
+@pytest.mark.demand("security.store_damage")
 async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
-    (tmp_path / DATABASE_FILE).write_bytes(b"something else" * 1000)
-    with pytest.raises(ConfigError, match="move it away"):
-        SQLiteStore(tmp_path)
-    assert (tmp_path / DATABASE_FILE).read_bytes().startswith(b"something else")
+    content = b"something else" * 1000
+    (tmp_path / DATABASE_FILE).write_bytes(content)
+    with pytest.raises(ConfigError, match="store repair"):
+        SQLiteStore(tmp_path, damaged="refuse")
+    assert (tmp_path / DATABASE_FILE).read_bytes() == content
+    store = SQLiteStore(tmp_path)
+    await store.close()
+    assert store.repair_report is not None
+    assert store.repair_report.kept_aside is not None
+    assert store.repair_report.kept_aside.read_bytes() == content
 
 
 async def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
@@ -320,8 +328,12 @@ async def test_rows_that_somebody_changed_are_left_out(tmp_path: Path) -> None:
     await store.save_pending_question(ME, "k", PendingQuestion("ask_1", "ask", "?"))
     await store.close()
     with closing(sqlite3.connect(tmp_path / DATABASE_FILE)) as database, database:
-        database.execute("UPDATE entries SET body = ? WHERE last = 2", (b'{"type":"Popen"}',))
-        database.execute("UPDATE kept SET body = ?", (b"\xff[",))
+        database.create_function("row_checksum", -1, checksum_row)
+        entry, record = b'{"type":"Popen"}', b"\xff["
+        change = "UPDATE entries SET body = ?, checksum = row_checksum('entries', ?, owner, thread, first, last, cuts)"
+        database.execute(change + " WHERE last = 2", (entry, entry))
+        checksum = "row_checksum('kept', ?, kind, owner, key, expires, weight, number)"
+        database.execute("UPDATE kept SET body = ?, checksum = " + checksum, (record, record))  # noqa: S608
     store = SQLiteStore(tmp_path)
     assert await read_entries(store) == [RunStarted("t", "r"), RunFinished("stop")]
     assert await store.take_pending_question(ME, "k") is None
@@ -357,7 +369,7 @@ async def test_what_waits_at_the_same_time_is_one_transaction_and_each_has_its_o
     asked = [store.begin_run(ME, "t", f"r{n}", assistant="", name="") for n in range(10)]
     outcomes = await asyncio.gather(*asked, store.save_results(ME, {"c": "1"}), first, return_exceptions=True)
     assert len(begun) == 2
-    assert [type(outcome) for outcome in outcomes[:3]] == [int, Conflict, Conflict]
+    assert [type(outcome) for outcome in outcomes[:3]] == [Lease, ThreadBusy, ThreadBusy]
     assert await store.get_results(ME, ["first", "c"]) == {"first": "1", "c": "1"}
     # One that the file does not take spoils it for itself alone.
     (pages,) = await store.writer.run_outside_tx(lambda: store.database.execute("PRAGMA page_count").fetchone())
@@ -381,7 +393,7 @@ async def test_what_one_of_them_breaks_is_its_own(tmp_path: Path) -> None:
     assert [type(one) for one in results] == [type(None), ZeroDivisionError, type(None)]
     assert await store.get_results(ME, ["a", "b", "broken"]) == {"a": "1", "b": "2"}
     # What was counted for it was taken back too.
-    assert store.records.weights["result"] == 2
+    assert await store.read(lambda: store.records.get_weight("result")) == 2
     await store.close()
 
 
@@ -414,8 +426,9 @@ async def test_it_is_closed_although_its_file_fails_and_then_says_so(tmp_path: P
     await store.writer.run_outside_tx(lambda: store.database.execute("PRAGMA busy_timeout = 0").fetchone())
     with closing(sqlite3.connect(tmp_path / DATABASE_FILE)) as other:
         other.execute("BEGIN IMMEDIATE")
+        assert await store.get_thread(ME, "t") is None, "reading waits for nobody who writes"
         with pytest.raises(StoreFailed):
-            await store.get_thread(ME, "t")
+            await store.save_results(ME, {"c": "7"})
         await store.close()
     with pytest.raises(StoreFailed, match="closed"):
         await store.get_thread(ME, "t")
@@ -446,4 +459,39 @@ async def test_only_its_user_may_read_the_file(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "made")
     assert (tmp_path / "made" / DATABASE_FILE).stat().st_mode & 0o077 == 0
     assert (tmp_path / "made").stat().st_mode & 0o077 == 0
+    await store.close()
+
+
+async def test_a_look_for_a_thread_writes_no_deltas(tmp_path: Path) -> None:
+    """Every request at the AG-UI door looks for its thread: deltas of other runs wait for the next flush."""
+    store = SQLiteStore(tmp_path)
+    await store.begin_run(ME, "t", "r", assistant="a", name="n")
+    store.append_entries(ME, "t", 1, [TextDelta("m", "one ")])
+    assert await store.has_thread(ME, "t")
+    assert not await store.has_thread(ME, "u")
+    assert len(store.unwritten) == 1
+    await store.close()
+
+
+async def test_who_stops_waiting_for_a_busy_thread_does_not_free_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same run may be posted again by a client that has lost its connection, and loses it again."""
+    store = SQLiteStore(tmp_path)
+    await store.begin_run(ME, "t", "r", assistant="a", name="n")
+    begin_run, entered, go_on = store.thread_table.begin_run, asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def begin_slowly(*arguments: str) -> object:
+        loop.call_soon_threadsafe(entered.set)
+        assert go_on.wait(HANG_TIMEOUT)
+        return begin_run(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store.thread_table, "begin_run", begin_slowly)
+    again = asyncio.create_task(store.begin_run(ME, "t", "r", assistant="a", name="n"))
+    await entered.wait()
+    again.cancel()
+    go_on.set()
+    await asyncio.wait([again])
+    assert await store.get_lease_holder(ME, "t") is not None
     await store.close()

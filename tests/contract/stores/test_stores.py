@@ -73,7 +73,10 @@ def make_continuation(ticket: str = TICKET, owner: Owner = ME, **more: Any) -> C
 
 async def take(store: Store, owner: Owner, ticket: str, *answered: str, assistant: str = "default") -> Any:
     """What an answer to the open question gets, or to `answered`."""
-    return await store.take_continuation(owner, ticket, assistant, answered or ("ask_1",))
+    continuation = await store.claim_continuation(owner, ticket, assistant, answered or ("ask_1",))
+    if continuation is not None:
+        await store.settle_continuation(owner, ticket)
+    return continuation
 
 
 @pytest.mark.demand("engine.memory_store_passes_store")

@@ -24,10 +24,16 @@ from rightseat.types.events import (
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.stores import CallState, Continuation
 from rightseat.types.threads import (
+    RUN_NUMBERS,
     RUN_RESTARTED,
     EntryRow,
+    Lease,
+    LeaseHolder,
+    LeaseLost,
     NumberedEntry,
+    OrphanedRun,
     RunEnded,
+    ThreadBusy,
     ThreadEntry,
     UserInput,
     extract_user_input,
@@ -105,14 +111,59 @@ async def test_a_thread_has_one_run_at_a_time(store: FullStore) -> None:
     await store.begin_run(ME, "t", "r1", assistant="", name="")
     with pytest.raises(Conflict, match="already running"):
         await store.begin_run(ME, "t", "r2", assistant="", name="")
-    assert await store.begin_run(ME, "other", "r2", assistant="", name="") == 0
-    assert await store.begin_run(YOU, "t", "r2", assistant="", name="") == 0
+    assert (await store.begin_run(ME, "other", "r2", assistant="", name="")).before == 0
+    assert (await store.begin_run(YOU, "t", "r2", assistant="", name="")).before == 0
     store.append_entries(ME, "t", 1, [RunFailed("stopped", "x")])
-    assert await store.begin_run(ME, "t", "r3", assistant="", name="") == 1
+    assert (await store.begin_run(ME, "t", "r3", assistant="", name="")).before == 1
+
+
+@pytest.mark.demand("scale.fence")
+async def test_a_thread_says_who_has_it(store: FullStore) -> None:
+    assert await store.get_lease_holder(ME, "t") is None
+    assert await store.list_lease_workers() == set()
+    first = await store.begin_run(ME, "t", "r1", assistant="", name="")
+    holder = await store.get_lease_holder(ME, "t")
+    assert holder == LeaseHolder("r1", store.worker, first.fence)
+    with pytest.raises(ThreadBusy) as busy:
+        await store.begin_run(ME, "t", "r2", assistant="", name="")
+    assert busy.value.holder == holder
+    assert await store.list_lease_workers() == {store.worker}
+    assert await store.get_lease_holder(YOU, "t") is None
+    store.append_entries(ME, "t", 1, [RunFinished("stop")], first.fence)
+    assert await store.get_lease_holder(ME, "t") is None
+    second = await store.begin_run(ME, "t", "r2", assistant="", name="")
+    assert second.fence > first.fence
+    holder = await store.get_lease_holder(ME, "t")
+    assert holder is not None
+    assert holder.before == second.before == 1
+
+
+@pytest.mark.demand("scale.fence")
+async def test_a_worker_that_was_declared_dead_writes_nothing_more(store: FullStore) -> None:
+    lease = await store.begin_run(ME, "t", "r1", assistant="", name="")
+    store.append_entries(ME, "t", 1, [RunStarted("t", "r1"), TextStart("m"), TextDelta("m", "a")], lease.fence)
+    assert await store.end_orphaned_runs({"another"}) == []
+    assert await store.end_orphaned_runs({store.worker}) == [OrphanedRun(ME, "t", "r1")]
+    after = await read_all_entries(store, "t")
+    assert [type(entry) for _, entry in after[-2:]] == [TextEnd, RunFailed]
+    assert after[-1][1] == RUN_RESTARTED
+    assert after[-1][0] > RUN_NUMBERS, "its reader may have seen more than was stored"
+    lost = store.append_entries(ME, "t", 4, [TextEnd("m")], lease.fence)
+    assert lost is not None
+    with pytest.raises(LeaseLost):
+        await lost
+    assert await store.get_lease_holder(ME, "t") is None
+    again = await store.begin_run(ME, "t", "r2", assistant="", name="")
+    lost = store.append_entries(ME, "t", 5, [RunFinished("stop")], lease.fence)
+    assert lost is not None
+    with pytest.raises(LeaseLost):
+        await lost
+    assert await read_all_entries(store, "t") == after
+    assert await store.get_lease_holder(ME, "t") == LeaseHolder("r2", store.worker, again.fence, again.before)
 
 
 async def begin(store: FullStore, run: str, digest: str, thread: str = "t") -> int:
-    return await store.begin_run(ME, thread, run, assistant="", name="", digest=digest)
+    return (await store.begin_run(ME, thread, run, assistant="", name="", digest=digest)).before
 
 
 @pytest.mark.demand("crashes.same_run_id_replays")
@@ -126,7 +177,7 @@ async def test_a_run_that_has_ended_says_where_it_is(store: FullStore) -> None:
     assert (ended.value.before, ended.value.last) == (before, before + len(ends))
     # Another input, another thread and another owner are other runs.
     assert await begin(store, "r1", "d", "other") == 0
-    assert await store.begin_run(YOU, "t", "r1", assistant="", name="", digest="d") == 0
+    assert (await store.begin_run(YOU, "t", "r1", assistant="", name="", digest="d")).before == 0
     assert await begin(store, "r1", "e") == before + len(ends)
     with pytest.raises(Conflict):
         await begin(store, "r1", "d")
@@ -163,7 +214,7 @@ async def test_who_leaves_while_it_begins_has_no_thread(store: FullStore) -> Non
         task.cancel()
         await asyncio.wait([task])
         if not task.cancelled():
-            store.append_entries(ME, "t", task.result() + 1, [RunFinished("stop")])
+            store.append_entries(ME, "t", task.result().before + 1, [RunFinished("stop")])
     await store.begin_run(ME, "t", "r", assistant="", name="")
     with pytest.raises(Conflict):
         await store.begin_run(ME, "t", "other", assistant="", name="")
@@ -172,13 +223,13 @@ async def test_who_leaves_while_it_begins_has_no_thread(store: FullStore) -> Non
 async def test_of_many_who_begin_one_does(store: FullStore) -> None:
     tries = [store.begin_run(ME, "t", f"r{n}", assistant="", name="") for n in range(20)]
     found = await asyncio.gather(*tries, return_exceptions=True)
-    assert found.count(0) == 1
+    assert sum(isinstance(one, Lease) for one in found) == 1
     assert sum(isinstance(one, Conflict) for one in found) == 19
 
 
 async def test_many_threads_at_once_do_not_mix(store: FullStore) -> None:
     async def talk(thread: str) -> None:
-        before = await store.begin_run(ME, thread, "r", assistant="", name="")
+        before = (await store.begin_run(ME, thread, "r", assistant="", name="")).before
         for number in range(1, 40):
             store.append_entries(ME, thread, before + number, [TextDelta("m", f"{thread}.{number} ")])
             await asyncio.sleep(0)
@@ -224,7 +275,8 @@ async def test_renamed_and_archived(store: FullStore) -> None:
 async def test_another_owner_sees_and_breaks_nothing(store: FullStore) -> None:
     await append_run(store, RUN_ENTRIES)
     assert await read_all_entries(store, owner=YOU) == []
-    assert not store.has_thread(YOU, "t")
+    assert not await store.has_thread(YOU, "t")
+    assert await store.get_thread(YOU, "t") is None
     assert not await store.delete_thread(YOU, "t")
     store.append_entries(YOU, "t", 1, [TextDelta("m", "x")])
     assert join_deltas(await read_all_entries(store)) == join_deltas(NUMBERED_ENTRIES)
@@ -241,20 +293,20 @@ async def test_a_deleted_thread_is_gone_with_all_that_was_its_own(store: FullSto
     await store.save_results(ME, {call: "secret", "call_other": "stays"})
     await store.save_continuation(make_continuation(ticket))
     await store.save_continuation(make_continuation("b" * 24))
-    assert store.has_thread(ME, "t")
+    assert await store.has_thread(ME, "t")
     assert await store.delete_thread(ME, "t")
     assert not await store.delete_thread(ME, "t")
-    assert not store.has_thread(ME, "t")
+    assert not await store.has_thread(ME, "t")
     assert await read_all_entries(store) == []
     assert await store.get_thread(ME, "t") is None
     assert await store.get_results(ME, [call, "call_other"]) == {"call_other": "stays"}
-    assert await store.take_continuation(ME, ticket, "a", ["c"]) is None
-    assert await store.take_continuation(ME, "b" * 24, "a", ["c"]) is not None
+    assert await store.claim_continuation(ME, ticket, "a", ["c"]) is None
+    assert await store.claim_continuation(ME, "b" * 24, "a", ["c"]) is not None
     assert join_deltas(await read_all_entries(store, "other")) == join_deltas(NUMBERED_ENTRIES)
     # What a run of it still says is kept no more.
     store.append_entries(ME, "t", 4, [TextDelta("m", "late")])
     assert await read_all_entries(store) == []
-    assert await store.begin_run(ME, "t", "r", assistant="", name="") == 0
+    assert (await store.begin_run(ME, "t", "r", assistant="", name="")).before == 0
 
 
 def make_continuation(ticket: str) -> Continuation:

@@ -1,7 +1,8 @@
 """OpenBB's own models as judge and as client: one JSON line in, one out.
 
-`frame` is held against the class of its event, `stream` goes through the official test harness, and
-`requests` makes queries that the official request model accepts.
+`frame` is held against the class of its event, `stream` goes through the official test harness, `follow`
+through the steps of a test, `accepts` tells whether the official request model takes a body, and `requests`
+makes queries that it accepts.
 """
 
 import importlib
@@ -17,6 +18,7 @@ models: Any = importlib.import_module("openbb_ai.models")
 testing: Any = importlib.import_module("openbb_ai.testing")
 pydantic: Any = importlib.import_module("pydantic")
 Json = dict[str, Any]
+MISSING = object()
 
 WORDS = (
     "",
@@ -43,8 +45,12 @@ EVENTS = {
 
 
 def frame(event: str, data: Json) -> Json:
+    if event not in EVENTS:
+        return {"error": f"there is no event {event}"}
     try:
-        EVENTS[event].model_validate({"event": event, "data": data})
+        read = EVENTS[event].model_validate({"event": event, "data": data})
+        if unknown := find_unknown_field(data, read.data.model_dump(by_alias=True)):
+            return {"error": f"the model has no field {unknown}"}
         given = data.get("input_arguments", {})
         for source in given.get("data_sources", ()):
             # The client takes a source without a uuid, which only an extra one has none of.
@@ -56,9 +62,41 @@ def frame(event: str, data: Json) -> Json:
     return {"error": None}
 
 
+def find_unknown_field(sent: Any, read: Any, path: str = "data") -> str | None:
+    """Return the first field that was sent and that the model did not read."""
+    if isinstance(sent, dict) and isinstance(read, dict):
+        pairs = ((sent[name], read.get(name, MISSING), f"{path}.{name}") for name in sent)
+    elif isinstance(sent, list) and isinstance(read, list) and len(sent) == len(read):
+        pairs = ((item, copy, f"{path}[]") for item, copy in zip(sent, read, strict=True))
+    else:
+        return path if read is MISSING else None
+    return next((found for pair in pairs if (found := find_unknown_field(*pair))), None)
+
+
+def accepts(body: Any) -> Json:
+    """Whether the official request model takes a body."""
+    try:
+        models.QueryRequest.model_validate(body)
+    except (pydantic.ValidationError, TypeError):
+        return {"accepted": False}
+    return {"accepted": True}
+
+
 def stream(text: str) -> Json:
     found = testing.CopilotResponse(text)
     return {"text": found.text, "events": [event.event_type for event in found.events]}
+
+
+def follow(text: str, steps: list[list[Any]]) -> Json:
+    """The steps of a test as the official harness takes them, such as `["starts", "copilotMessage"]`."""
+    found = testing.CopilotResponse(text)
+    for number, (name, *arguments) in enumerate(steps):
+        try:
+            getattr(found, name)(*arguments)
+        except (AssertionError, IndexError):
+            events = [f"{event.event_type}: {event.content}" for event in found.events]
+            return {"failed": [number, name, *arguments], "events": events}
+    return {"failed": None}
 
 
 def requests(count: int) -> Json:

@@ -33,6 +33,8 @@ DEMO = '[server]\nport = 0\n[models.default]\nspec = "scripted:demo"\n'
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    # Not the store of whoever runs the tests.
+    monkeypatch.setenv("RIGHTSEAT_DATA", str(tmp_path / "data"))
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "RIGHTSEAT_PORT", "RIGHTSEAT_HOST", "RIGHTSEAT_MODEL"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
@@ -165,6 +167,28 @@ async def test_a_url_where_nothing_runs_is_broken(folder: Path) -> None:
 def test_an_old_python() -> None:
     assert setup.check_python((3, 10, 4)).state == "broken"
     assert setup.check_python((3, 11, 0)).state == "good"
+
+
+@pytest.mark.demand("security.descriptor_reserve")
+@pytest.mark.parametrize(
+    ("limit", "state", "words"),
+    [
+        (None, "good", "no limit"),
+        (65536, "good", "limit 65536, 16 of them kept"),
+        (256, "skipped", "about 104 answers at once, max_runs is 1000"),
+        (32, "broken", "about 0 answers"),
+    ],
+)
+def test_the_limit_of_descriptors(limit: int | None, state: str, words: str) -> None:
+    line = setup.check_descriptors(Config(), limit)
+    assert (line.state, words in line.why) == (state, True), line
+    assert ("ulimit -n" in line.fix) == (state != "good")
+
+
+@pytest.mark.demand("security.descriptor_reserve")
+async def test_the_limit_of_descriptors_is_said(folder: Path) -> None:
+    lines = await check_config_text(folder, DEMO)
+    assert [line.what for line in lines].count("file descriptors") == 1
 
 
 @pytest.mark.demand("doctor.without_server_doctor_checks")

@@ -4,6 +4,7 @@ import json
 import logging
 import sys
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import pytest
 
@@ -133,3 +134,43 @@ def test_in_production_an_exception_is_told_without_its_words(kind: str, capsys:
     assert "canary" not in text
     assert [name in text for name in ("builtins.KeyError", "builtins.RuntimeError")] == [True, True]
     assert "test_log.py" in text
+
+
+ODD_SECRETS = (
+    'pass"word-1',
+    "pass\\word-2",
+    "schl\u00fcssel-3",
+    "\u5bc6\u7801\u5bc6\u7801-4",
+    'it\'s "both"-5',
+    "tab\there-6",
+    "\udcff-raw-7",
+)
+
+
+@pytest.mark.demand("security.secrets_masked")
+@pytest.mark.parametrize("kind", ["json", "console"])
+@pytest.mark.parametrize("value", ODD_SECRETS)
+def test_secrets_are_masked_in_every_spelling(kind: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    secret = Secret(value)
+    log.configure_logging(kind, "debug")
+    logger = logging.getLogger("rightseat.x")
+    encoded = value.encode("utf-8", "surrogateescape")
+    spellings = [value, repr(value), repr(encoded), json.dumps(value), quote(encoded), {"headers": [value]}]
+    for spelling in spellings:
+        logger.info("key %s.", spelling, extra={"fields": {"url": f"https://x/?key={spelling}", "inner": [spelling]}})
+        try:
+            raise ValueError(f"bad key {spelling}")
+        except ValueError:
+            logger.exception("failed")
+    shown = capsys.readouterr().err
+    assert shown.count("***") >= 2 * len(spellings)
+    tail = secret.reveal()[-5:]
+    assert tail not in shown
+
+
+@pytest.mark.demand("scale.workers_serve_one_port")
+@pytest.mark.parametrize(("kind", "words"), [("console", "[w2]"), ("json", '"worker": 2')])
+def test_lines_name_the_worker(kind: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    log.configure_logging(kind, "info", worker=2)
+    logging.getLogger("rightseat.server").info("hello")
+    assert words in capsys.readouterr().err

@@ -89,7 +89,12 @@ def make_pdf_from_streams(*streams: bytes) -> bytes:
         packed = zlib.compress(stream, 9)
         head = f"<< /Length {len(packed)} /Filter /FlateDecode >>\nstream\n".encode()
         objects.append(head + packed + b"\nendstream")
-    made = bytearray(b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n")
+    return make_pdf_from_objects(*objects)
+
+
+def make_pdf_from_objects(*objects: bytes, trailer: str = "") -> bytes:
+    """A PDF of these objects, numbered from 1; the first is its catalog."""
+    made = bytearray(b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
     places = []
     for number, content in enumerate(objects, 1):
         places.append(len(made))
@@ -97,7 +102,7 @@ def make_pdf_from_streams(*streams: bytes) -> bytes:
     start = len(made)
     made += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode()
     made += "".join(f"{place:010} 00000 n \n" for place in places).encode()
-    made += f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n".encode()
+    made += f"trailer << /Size {len(objects) + 1} /Root 1 0 R {trailer} >>\nstartxref\n{start}\n%%EOF\n".encode()
     return bytes(made)
 
 

@@ -1,11 +1,9 @@
-"""PDF, Word, spreadsheets, pages, images: what is in them comes out, and what is broken is said."""
+"""Word, spreadsheets, pages, images: what is in them comes out, and what is broken is said."""
 
 import base64
-import io
 from pathlib import Path
 
 import pytest
-from pypdf import PdfReader, PdfWriter
 
 from rightseat.documents import Document, ReadLimits, read
 from rightseat.documents.document import fits_budget
@@ -15,41 +13,6 @@ from tests.unit.documents import sample_files
 # Nearly all of them are read in processes of their own.
 pytestmark = pytest.mark.io
 FILES = Path(__file__).parent / "files"
-
-
-async def test_pdf() -> None:
-    found = await read(sample_files.make_pdf("Hello PDF"), kind="pdf", budget=100)
-    assert found == Document("Hello PDF", kind="pdf")
-    two = await read(sample_files.make_pdf("First", "Second"), kind="application/pdf", budget=100)
-    assert two.text == "--- page 1 of 2 ---\nFirst\n--- page 2 of 2 ---\nSecond\n"
-
-
-async def test_a_long_pdf_ends_with_the_budget() -> None:
-    found = await read(sample_files.make_pdf(*["word " * 100] * 30), kind="pdf", budget=300)
-    assert found.cut
-    assert found.note.startswith("Pages 1 to 3 of 30 are shown")
-    assert "--- page 3 of 30 ---" in found.text
-    assert fits_budget(found.text, 300)
-
-
-@pytest.mark.parametrize(("password", "text"), [("", "Locked"), ("secret", "")])
-@pytest.mark.parametrize("algorithm", ["RC4-128", "AES-256"])
-async def test_an_encrypted_pdf(password: str, text: str, algorithm: str) -> None:
-    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(sample_files.make_pdf("Locked"))))
-    writer.encrypt(password, "owner", algorithm=algorithm)
-    packed = io.BytesIO()
-    writer.write(packed)
-    found = await read(packed.getvalue(), budget=100, name="a.pdf")
-    assert found.text == text
-    assert found.failed == bool(password)
-    if password:
-        assert found.note == "The file 'a.pdf' is protected by a password. Send it without a password."
-
-
-async def test_a_scanned_pdf_says_so() -> None:
-    found = await read(sample_files.make_pdf_from_streams(b"0 0 m 100 100 l S"), budget=100)
-    assert (found.text, found.failed) == ("", False)
-    assert "may be scanned" in found.note
 
 
 async def test_docx() -> None:

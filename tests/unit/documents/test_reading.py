@@ -154,7 +154,7 @@ def test_what_a_model_is_shown() -> None:
 
 @pytest.mark.io
 def test_importing_it_imports_no_library_of_files() -> None:
-    heavy = {"pypdf", "python_calamine", "nh3", "asyncio", "aiohttp"}
+    heavy = {"pypdfium2", "python_calamine", "nh3", "asyncio", "aiohttp"}
     code = f"import rightseat.documents, sys; sys.exit(str({heavy!r} & set(sys.modules) or ''))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr.strip() == ""

@@ -34,7 +34,7 @@ def make_turn(*texts: str, thread: str = "", ids: bool = False, owner: str = "me
 
 
 async def record(store: Store, turn: Turn) -> None:
-    await record_effect(store, turn.owner, find_origin(turn))
+    await record_effect(store, turn.owner, await find_origin(turn))
 
 
 @pytest.mark.demand("approvals.finished_step_never_again")
@@ -85,14 +85,14 @@ async def test_lookups_and_records_are_bounded() -> None:
     assert await find_rerun(store, make_turn(*texts, "order")) is not None, "however long ago"
     assert await find_rerun(store, make_turn(*texts[:-2], "again")) is not None
     assert await find_rerun(store, make_turn(*texts, "again")) is None
-    long = find_origin(make_turn("x" * (MAX_REQUEST_LENGTH + 1)))
+    long = await find_origin(make_turn("x" * (MAX_REQUEST_LENGTH + 1)))
     assert long is not None
     assert long.text == ""
 
 
 async def test_without_a_persons_message_there_is_nothing_to_repeat() -> None:
-    assert find_origin(Turn(messages=())) is None
-    assert find_origin(Turn(messages=(text_message("user", "order"),), depth=1)) is None
+    assert await find_origin(Turn(messages=())) is None
+    assert await find_origin(Turn(messages=(text_message("user", "order"),), depth=1)) is None
     await record_effect(MemoryStore(), Owner(), None)
     assert (await find_earlier_effects(None, make_turn("order"))).last is None
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from rightseat.http.reply import Message, ResponseStart, SendTimeouts, send_reply
+from rightseat.errors import RightseatError, StoreFailed
+from rightseat.http.reply import EarlyStart, Message, Reply, ResponseStart, SendTimeouts, send_reply
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.kit.waiting import wait_until
 
@@ -39,11 +40,11 @@ class FakeSocket:
 
 
 class FakeReply:
-    def __init__(self, *parts: ResponseStart | bytes | asyncio.Event | Exception) -> None:
+    def __init__(self, *parts: ResponseStart | EarlyStart | bytes | asyncio.Event | Exception) -> None:
         self.parts = parts
         self.closed = False
 
-    async def stream(self) -> AsyncIterator[ResponseStart | bytes]:
+    async def stream(self) -> Reply:
         try:
             for part in self.parts:
                 if isinstance(part, asyncio.Event):
@@ -108,6 +109,107 @@ async def test_what_a_client_sends_is_not_its_leaving() -> None:
     async with asyncio.timeout(HANG_TIMEOUT):
         assert await send_reply(reply.stream(), receive, socket.send, timeouts=LONG_TIMEOUTS) is True
     assert socket.bodies == [b"one", b""]
+
+
+SOON = SendTimeouts(keep_alive=10 * HANG_TIMEOUT, send_timeout=10 * HANG_TIMEOUT, first_byte=0.01)
+FAILING = ResponseStart(200, OK.headers, OK.keep_alive, failure=b"failed")
+
+
+async def make_refusal(error: RightseatError) -> Reply:
+    yield ResponseStart(error.status, body=b"{}")
+
+
+def list_statuses(socket: FakeSocket) -> list[int]:
+    return [message["status"] for message in socket.sent if message["type"] == "http.response.start"]
+
+
+@pytest.mark.demand("server.first_byte")
+async def test_an_early_start_is_not_sent_where_the_reply_is_soon() -> None:
+    socket, reply = FakeSocket(), FakeReply(EarlyStart(OK), ResponseStart(502, body=b"{}"))
+    assert await send_within_limit(socket, reply) is True
+    assert (list_statuses(socket), socket.bodies) == ([502], [b"{}"])
+    socket, reply = FakeSocket(), FakeReply(EarlyStart(OK), OK, b"one")
+    assert await send_within_limit(socket, reply) is True
+    assert (list_statuses(socket), socket.bodies) == ([200], [b"one", b""])
+
+
+@pytest.mark.demand("server.first_byte")
+@pytest.mark.parametrize("start", [(OK,), ()], ids=["with its start", "an error's frame"])
+async def test_an_early_start_is_sent_once_while_the_reply_waits(start: tuple[ResponseStart, ...]) -> None:
+    go, early, socket, statuses = asyncio.Event(), EarlyStart(OK), FakeSocket(), list[int]()
+    reply = FakeReply(early, go, *start, b"one")
+    written: list[bytes] = []
+
+    def direct(data: bytes) -> bool:
+        written.append(data)
+        return True
+
+    task = asyncio.create_task(send_within_limit(socket, reply, SOON, on_start=statuses.append, direct=direct))
+    await wait_until(lambda: len(socket.sent) == 2)
+    assert early.sent
+    assert (list_statuses(socket), socket.bodies) == ([200], [b": ping\n\n"])
+    go.set()
+    assert await task is True
+    assert statuses == list_statuses(socket) == [200]
+    # After its own start the reply writes past `send`.
+    bodies = [b": ping\n\n", b""] if start else [b": ping\n\n", b"one", b""]
+    assert (socket.bodies, written) == (bodies, [b"one"] if start else [])
+
+
+@pytest.mark.demand("server.first_byte")
+@pytest.mark.parametrize(
+    "last", [ValueError("x"), ResponseStart(502, body=b"{}")], ids=["an exception", "a status that is too late"]
+)
+async def test_a_failure_after_an_early_start_ends_the_stream(last: Exception | ResponseStart) -> None:
+    go, socket = asyncio.Event(), FakeSocket()
+    reply = FakeReply(EarlyStart(FAILING), go, last)
+    task = asyncio.create_task(send_within_limit(socket, reply, SOON, make_failure_reply=make_refusal))
+    await wait_until(lambda: len(socket.sent) == 2)
+    go.set()
+    assert await task is True
+    assert (list_statuses(socket), socket.bodies) == ([200], [b": ping\n\n", b"failed"])
+
+
+@pytest.mark.demand("server.first_byte")
+@pytest.mark.parametrize(("error", "status"), [(ValueError("x"), 500), (StoreFailed("Free some space."), 503)])
+async def test_a_failure_before_an_early_start_has_its_status(error: Exception, status: int) -> None:
+    socket, reply = FakeSocket(), FakeReply(EarlyStart(FAILING), error)
+    assert await send_within_limit(socket, reply, make_failure_reply=make_refusal) is True
+    assert (list_statuses(socket), socket.bodies) == ([status], [b"{}"])
+
+
+@pytest.mark.demand("server.first_byte")
+async def test_a_part_waits_until_an_early_start_is_out() -> None:
+    class SlowSocket(FakeSocket):
+        is_open = asyncio.Event()
+
+        async def send(self, message: Message) -> None:
+            await super().send(message)
+            await self.is_open.wait()
+
+    go, socket = asyncio.Event(), SlowSocket()
+    task = asyncio.create_task(send_within_limit(socket, FakeReply(EarlyStart(OK), go, b"one"), SOON))
+    await wait_until(lambda: len(socket.sent) == 1)
+    go.set()
+    await asyncio.sleep(0)
+    assert len(socket.sent) == 1
+    socket.is_open.set()
+    assert await task is True
+    assert socket.bodies == [b": ping\n\n", b"one", b""]
+
+
+@pytest.mark.demand("server.first_byte")
+@pytest.mark.parametrize("leaves", [True, False], ids=["leaves", "does not read"])
+async def test_a_client_that_goes_during_an_early_start_closes_the_reply(leaves: bool) -> None:
+    socket, reply = FakeSocket(lambda message: not leaves), FakeReply(EarlyStart(OK), asyncio.Event())
+    timeouts = SendTimeouts(keep_alive=30, send_timeout=10 * HANG_TIMEOUT if leaves else 0.05, first_byte=0.01)
+    task = asyncio.create_task(send_within_limit(socket, reply, timeouts))
+    await wait_until(lambda: len(socket.sent) >= 1)
+    if leaves:
+        socket.disconnected.set()
+    assert await task is False
+    assert reply.closed
+    assert len(asyncio.all_tasks()) == 1
 
 
 @pytest.mark.demand("engine.keep_alive_15_s")
@@ -241,3 +343,19 @@ async def test_pieces_go_directly_where_the_server_can() -> None:
     told = [(message["type"], message.get("body")) for message in socket.sent[1:]]
     body = "http.response.body"
     assert told == [("direct", b"one"), (body, b"two"), ("direct", b"three"), (body, b"")]
+
+
+@pytest.mark.demand("server.first_byte")
+async def test_a_client_that_reads_no_comment_gets_none_before_the_first_event() -> None:
+    timeouts = SendTimeouts(keep_alive=0.02, send_timeout=HANG_TIMEOUT, first_byte=0.01)
+    go, quiet, other = asyncio.Event(), FakeSocket(), FakeSocket()
+    replies = FakeReply(EarlyStart(OK, quiet=True), go, OK, b"one"), FakeReply(EarlyStart(OK), go, OK, b"one")
+    tasks = [
+        asyncio.create_task(send_within_limit(socket, reply, timeouts))
+        for socket, reply in zip((quiet, other), replies, strict=True)
+    ]
+    await wait_until(lambda: len(other.bodies) >= 4)
+    assert (list_statuses(quiet), quiet.bodies) == ([200], [])
+    go.set()
+    assert await asyncio.gather(*tasks) == [True, True]
+    assert quiet.bodies == [b"one", b""]

@@ -17,7 +17,16 @@ from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from rightseat.types.events import RunFailed, RunFinished, RunStarted, TextDelta, TextEnd
 from rightseat.types.model import Model, Prompt
 from rightseat.types.streams import closing
-from rightseat.types.threads import NumberedEntry, ThreadEntry, ThreadStore, UserInput, is_delta
+from rightseat.types.threads import (
+    ANY_FENCE,
+    RUN_RESTARTED,
+    Lease,
+    NumberedEntry,
+    ThreadEntry,
+    ThreadStore,
+    UserInput,
+    is_delta,
+)
 from tests.contract.stores.members import MEMBERS, FullStore
 from tests.kit.app_server import FakeModel, reply_text
 from tests.kit.timeouts import HANG_TIMEOUT
@@ -140,6 +149,9 @@ async def test_words_that_wait_for_their_reader_come_as_one(store: FullStore) ->
     async with closing(items):
         for word in ("a", "b", "c"):
             gate.words.put_nowait(word)
+        await let_tasks_run()
+        # Where workers share the store, words are shown when they are stored.
+        await store.get_thread(ME, "t")
         await let_tasks_run()
         found = [await anext(items) for _ in range(4)]
         text = found[-1][1]
@@ -329,7 +341,7 @@ async def test_closing_stops_what_runs(store: FullStore) -> None:
 
 async def test_an_answer_is_given_although_it_cannot_be_kept() -> None:
     class Full(MemoryStore):
-        async def begin_run(self, owner: Owner, thread: str, run: str, **given: Any) -> int:
+        async def begin_run(self, owner: Owner, thread: str, run: str, **given: Any) -> Lease:
             raise StoreFailed("The disk is full.")
 
     runs = RuntimeThreads(FakeModel(reply_text("a", "b")), Full())
@@ -343,7 +355,7 @@ async def test_a_store_that_breaks_before_the_run_begins_gets_no_entry() -> None
     class Broken(MemoryStore):
         fails = False
 
-        async def begin_run(self, owner: Owner, thread: str, run: str, **given: Any) -> int:
+        async def begin_run(self, owner: Owner, thread: str, run: str, **given: Any) -> Lease:
             if self.fails:
                 raise RuntimeError("broken")
             return await super().begin_run(owner, thread, run, **given)
@@ -363,7 +375,7 @@ async def test_a_store_that_breaks_before_the_run_begins_gets_no_entry() -> None
 async def test_a_store_that_takes_no_entry_ends_the_stream() -> None:
     class Closed(MemoryStore):
         def append_entries(
-            self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry]
+            self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry], fence: int = ANY_FENCE
         ) -> asyncio.Future[None] | None:
             raise RuntimeError("closed")
 
@@ -382,9 +394,9 @@ class SlowStore(MemoryStore):
         self.waiting: list[asyncio.Future[None]] = []
 
     def append_entries(
-        self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry]
+        self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry], fence: int = ANY_FENCE
     ) -> asyncio.Future[None] | None:
-        super().append_entries(owner, thread, first, entries)
+        super().append_entries(owner, thread, first, entries, fence)
         if is_delta(entries[-1]):
             return None
         self.waiting.append(asyncio.get_running_loop().create_future())
@@ -456,4 +468,28 @@ async def test_after_a_restart_the_thread_is_replayed_and_goes_on(tmp_path: Path
     assert [entry for _, entry in await follow_thread(runs)] == [entry for _, entry in whole]
     await collect_entries(await runs.start_run(make_turn("more")))
     assert join_words(await follow_thread(runs)) == "beforeafter"
+    await store.close()
+
+
+@pytest.mark.demand("scale.fence")
+@pytest.mark.parametrize("kind", list(MEMBERS))
+async def test_a_run_that_lost_its_thread_shows_what_the_store_has(kind: str, tmp_path: Path) -> None:
+    """Its worker was declared dead: nothing more of it is shown or kept, and its reader gets the end from the store."""
+    gate, store = GatedModel(), MEMBERS[kind](tmp_path, clock=time.time)
+    runs = RuntimeThreads(gate, store)
+    seen: list[NumberedEntry] = []
+    reading = asyncio.create_task(read_into(await runs.start_run(make_turn()), seen))
+    gate.words.put_nowait("before ")
+    await wait_until(lambda: "before" in join_words(seen))
+    await store.end_orphaned_runs({store.worker})
+    gate.words.put_nowait("after")
+    gate.words.put_nowait(None)
+    async with asyncio.timeout(HANG_TIMEOUT):
+        await reading
+        await gate.closed.wait()
+    kept = await follow_thread(runs)
+    assert seen[-1] == kept[-1]
+    assert kept[-1][1] == RUN_RESTARTED
+    assert "after" not in join_words(kept)
+    assert runs.active_runs == {}
     await store.close()

@@ -4,6 +4,7 @@ import contextlib
 import json
 import signal
 import sqlite3
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -207,3 +208,16 @@ async def test_the_store_that_is_named(tmp_path: Path) -> None:
     assert "memory" in describe_store_location(memory)
     with pytest.raises(ConfigError, match="Did you mean 'sqlite'"):
         open_store(Config(store=StoreSettings(kind="sqlit")))
+
+
+@pytest.mark.demand("scale.shared_store")
+@pytest.mark.skipif(sys.platform == "win32", reason="workers need POSIX")
+async def test_a_worker_shares_the_store_that_is_named(tmp_path: Path) -> None:
+    config = Config(store=StoreSettings(path=str(tmp_path / "x"), max_threads=7))
+    env = {"RIGHTSEAT_RUN_FOLDER": str(tmp_path / "run")}
+    stores: list[Any] = [open_store(config, env) for _ in range(2)]
+    assert [store.thread_table.retention.threads for store in stores] == [7, 7]
+    assert await stores[0].presence.find_dead({stores[1].worker}) == set()
+    for store in stores:
+        await store.close()
+    assert list((tmp_path / "run" / "workers").iterdir()) == []

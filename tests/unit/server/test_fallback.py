@@ -10,7 +10,7 @@ import pytest
 from rightseat import Assistant, Message, Runtime, errors, text_message
 from rightseat.errors import RightseatError, UpstreamBusy, UpstreamError
 from rightseat.middleware.model_wrappers import FallbackMember, FallbackModel, ModelLimits, RateLimitedModel
-from rightseat.middleware.quota import Quota, Quotas
+from rightseat.middleware.quota import Quota, Quotas, UsageTracker
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import RunFailed, Usage
 from rightseat.types.messages import ImageMessagePart, ToolCall
@@ -122,6 +122,7 @@ async def test_each_is_counted_and_paid_for_as_itself() -> None:
     events = await run_turn(runtime)
     assert runtime.meters.model_calls.values == {("a", "upstream_busy"): 1, ("b", "ok"): 1}
     assert runtime.meters.cost.values == {("b",): 5.0}
+    assert isinstance(runtime.ledger, UsageTracker)
     assert runtime.ledger.accounts["local"].spent == 5.0
     assert getattr(events[-1], "usage", None) == Usage(2, 3, 0, 5.0)
 
@@ -158,7 +159,7 @@ class FakeClock:
 
 def limit_model(model: Model, **share: Any) -> tuple[RateLimitedModel, FakeClock]:
     clock = FakeClock()
-    return RateLimitedModel(model, ModelInfo("kit", "m"), ModelLimits(**share), clock), clock
+    return RateLimitedModel(model, ModelInfo("kit", "m"), ModelLimits(**share), UsageTracker(clock)), clock
 
 
 @pytest.mark.demand("models.models_name_limits_own")

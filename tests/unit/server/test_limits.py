@@ -13,7 +13,7 @@ from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings
 from rightseat.errors import ConfigError, UpstreamRefused
 from rightseat.http.auth import Authenticator
-from rightseat.middleware.quota import DAY, Quota, Quotas, UsageTracker
+from rightseat.middleware.quota import DAY, Quota, Quotas, UsageAccount, UsageTracker
 from rightseat.stores.sqlite import SQLiteStore
 from rightseat.tools.delegate import make_responder_tool
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
@@ -46,6 +46,11 @@ class RepeatingModel(Model):
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         for fragment in self.fragments:
             yield fragment
+
+
+def get_account(runtime: Runtime, owner: Owner) -> UsageAccount:
+    assert isinstance(runtime.ledger, UsageTracker)
+    return runtime.ledger.get_account(owner)
 
 
 async def get_last_event(runtime: Runtime, owner: Owner = ALICE) -> Event:
@@ -111,7 +116,7 @@ async def test_money_is_spent_by_price_and_comes_back_with_the_next_day() -> Non
         spend_per_day=1,
     )
     assert [type(await get_last_event(kept)) for _ in range(2)] == [RunFinished] * 2
-    assert kept.ledger.get_account(ALICE).spent == pytest.approx(1.4)
+    assert get_account(kept, ALICE).spent == pytest.approx(1.4)
     clock.now += 3600
     refused = await get_last_event(kept)
     assert isinstance(refused, RunFailed)
@@ -119,7 +124,7 @@ async def test_money_is_spent_by_price_and_comes_back_with_the_next_day() -> Non
     assert isinstance(await get_last_event(kept, BOB), RunFinished)
     clock.now += DAY - 3600
     assert isinstance(await get_last_event(kept), RunFinished)
-    assert kept.ledger.get_account(ALICE).spent == pytest.approx(0.7)
+    assert get_account(kept, ALICE).spent == pytest.approx(0.7)
 
 
 @pytest.mark.demand("server.per_owner_limits_rate")
@@ -173,9 +178,9 @@ async def test_whoever_leaves_has_paid_and_a_silent_model_is_estimated() -> None
             seen += isinstance(event, TextDelta)
             if seen == 50:
                 break
-    assert kept.ledger.get_account(ALICE).tokens >= 50
+    assert get_account(kept, ALICE).tokens >= 50
     await get_last_event(kept, BOB)
-    assert kept.ledger.get_account(BOB).tokens >= 100
+    assert get_account(kept, BOB).tokens >= 100
 
 
 async def test_a_model_that_cannot_be_reached_costs_nothing() -> None:
@@ -185,7 +190,7 @@ async def test_a_model_that_cannot_be_reached_costs_nothing() -> None:
 
     kept = make_runtime(FakeModel(down), tokens_per_day=100)
     assert isinstance(await get_last_event(kept), RunFailed)
-    assert kept.ledger.get_account(ALICE).tokens == 0
+    assert get_account(kept, ALICE).tokens == 0
 
 
 async def test_an_assistant_called_by_another_is_the_same_request_but_costs() -> None:
@@ -206,8 +211,8 @@ async def test_an_assistant_called_by_another_is_the_same_request_but_costs() ->
         parts=RuntimeParts(ledger=UsageTracker(FakeClock())),
     )
     assert isinstance(await get_last_event(outer), RunFinished)
-    assert outer.ledger.get_account(ALICE).tokens > 1000
-    assert outer.ledger.get_account(ALICE).running == 0
+    assert get_account(outer, ALICE).tokens > 1000
+    assert get_account(outer, ALICE).running == 0
     await inner.close()
 
 
@@ -230,7 +235,7 @@ async def test_two_runs_read_by_turns_pay_each_for_itself() -> None:
             await anext(other, None)
         async for _ in other:
             pass
-    assert [kept.ledger.get_account(owner).tokens // 1000 for owner in (ALICE, BOB)] == [1, 1]
+    assert [get_account(kept, owner).tokens // 1000 for owner in (ALICE, BOB)] == [1, 1]
 
 
 @pytest.mark.demand("server.per_owner_limits_rate")
@@ -283,7 +288,7 @@ async def test_limits_from_the_file_and_what_was_used_survives_a_reload(tmp_path
     assert [type(await get_last_event(old, BOB)) for _ in range(3)] == [RunFinished] * 3
     new = build_runtime(settings, before=old)
     assert isinstance(await get_last_event(new), RunFailed)
-    assert new.ledger.get_account(ALICE).spent == old.ledger.get_account(ALICE).spent > 0
+    assert get_account(new, ALICE).spent == get_account(old, ALICE).spent > 0
     # Carol's own table changes one thing; the rest is everyone's.
     carol = Owner("jwt:carol")
     assert [type(await get_last_event(new, carol)) for _ in range(2)] == [RunFinished, RunFailed]

@@ -237,6 +237,21 @@ async def test_an_idle_server_sleeps(serve: ServeConfig, monkeypatch: pytest.Mon
         assert len(looks) == 2
 
 
+@pytest.mark.demand("scale.one_worker_pays_nothing")
+async def test_one_worker_counts_its_tasks_only_for_a_scrape(
+    serve: ServeConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With thousands of streams a count takes milliseconds of the event loop."""
+    async with serve() as serving:
+        counts: list[None] = []
+        monkeypatch.setattr(serving.service.app.runtime.meters, "count_tasks", lambda: counts.append(None))
+        for counter in range(3):
+            await serving.server.on_tick(counter)
+        assert not counts
+        await serving.get("/metrics")
+        assert len(counts) == 1
+
+
 def test_a_watch_waits_until_a_file_is_still(tmp_path: Path) -> None:
     file = tmp_path / "a"
     file.write_text("1")

@@ -56,7 +56,7 @@ TAGS: list[tuple[ModuleType, list[tuple[str, str]]]] = [
             ("StepStart", "name"),
             ("StepEnd", "name"),
             ("Interrupt", "id kind message schema call expires value"),
-            ("Artifact", "id kind name content"),
+            ("Artifact", "id kind name content description"),
             ("Citations", "items"),
             ("Suggestions", "prompts"),
             ("Custom", "name value"),

@@ -175,6 +175,7 @@ tools = ["mine:price", "mine:more"]
 title = "Clerk"
 rounds = 2
 tool_timeout = 3
+date = true
 [assistants.other]
 model = "a"
 """
@@ -198,6 +199,7 @@ def test_assistants_from_a_file(folder: Path) -> None:
     clerk = runtime.assistants["clerk"]
     assert [tool.name for tool in clerk.tools] == ["price", "stock"]
     assert (clerk.system, clerk.title, clerk.rounds, clerk.tool_timeout) == ("Be kind.", "Clerk", 2, 3)
+    assert clerk.tells_date is True
     assert clerk.context == 1000
     assert runtime.assistants["default"].tools == clerk.tools
     assert runtime.assistants["other"].model is clerk.model

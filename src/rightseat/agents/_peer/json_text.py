@@ -11,6 +11,9 @@ import pydantic
 
 from rightseat.types.turn import InterruptAnswer
 
+# What code raises that meets a value of a shape it does not expect. A peer's value may have any.
+SHAPE_ERRORS = (AttributeError, TypeError, LookupError, ValueError, RecursionError, msgspec.MsgspecError)
+
 _any_value = pydantic.TypeAdapter[Any](Any)
 # Possessive: a peer's text with many escaped quotes is read once, not once for each of them.
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+("?)', re.DOTALL)

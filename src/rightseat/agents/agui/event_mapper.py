@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rightseat.agents._peer.client import PeerErrors
-from rightseat.agents._peer.json_text import dict_items, make_add_operation, parse_partial_json, to_text
+from rightseat.agents._peer.json_text import SHAPE_ERRORS, dict_items, make_add_operation, parse_partial_json, to_text
 from rightseat.agents.agui.interrupts import interrupt_from_custom, interrupt_from_outcome
 from rightseat.agents.agui.peer_output import PeerOutput, UnstreamedOutput
 from rightseat.agents.agui.request import select_client_tools
@@ -146,6 +146,13 @@ class AGUIEventMapper:
         self.finish_event: AGUIEvent | None = None
 
     def feed(self, event: AGUIEvent) -> list[Event]:
+        """Return the events that one event of the peer becomes; raises for one of a wrong shape."""
+        try:
+            return self._map_event(event)
+        except SHAPE_ERRORS as error:
+            raise self.errors.invalid_response("an event that is none of AG-UI's") from error
+
+    def _map_event(self, event: AGUIEvent) -> list[Event]:
         kind = event.get("type")
         handler = _HANDLERS.get(kind) if isinstance(kind, str) else None
         if not self.open_chunks or kind in _NON_CLOSING_TYPES:
@@ -283,7 +290,13 @@ class AGUIEventMapper:
         """Return the run's last events; raises if the stream ended without RUN_FINISHED."""
         if self.finish_event is None:
             raise self.errors.incomplete_stream()
-        outcome = self.finish_event.get("outcome")
+        try:
+            return self._finish_run(self.finish_event)
+        except SHAPE_ERRORS as error:
+            raise self.errors.invalid_response("a RUN_FINISHED that is none of AG-UI's") from error
+
+    def _finish_run(self, finish_event: AGUIEvent) -> list[Event]:
+        outcome = finish_event.get("outcome")
         items = dict_items(outcome.get("interrupts")) if isinstance(outcome, dict) else []
         outcome_interrupts = [
             question for item in items if (question := interrupt_from_outcome(item, self.thread, self.language))
@@ -297,7 +310,7 @@ class AGUIEventMapper:
         if any(call.open for call in self.output.calls.values()):
             raise self.errors.invalid_response("a call with half of its arguments")
         self.interrupt_ids = [question.id for question in interrupts]
-        return [*events, *interrupts, RunFinished(reason, parse_usage(self.finish_event.get("usage")), pending)]
+        return [*events, *interrupts, RunFinished(reason, parse_usage(finish_event.get("usage")), pending)]
 
     def read_finish_reason(self) -> RunFinishReason:
         match self.finish_event:

@@ -31,6 +31,7 @@ from rightseat.types.events import Interrupt
 from rightseat.types.language import Language
 from rightseat.types.messages import Message
 from rightseat.types.sentences import get_sentence
+from rightseat.types.text import escape_invisible
 from rightseat.types.tools import APPROVAL_SCHEMA, TEXT_SCHEMA
 from rightseat.types.turn import InterruptAnswer, Owner, Turn
 
@@ -72,10 +73,11 @@ def interrupt_from_outcome(item: dict[str, Any], thread: uuid.UUID, language: La
     metadata = item.get("metadata")
     value = metadata if isinstance(metadata, dict) and not item.get("message") else item
     call = item.get("toolCallId")
+    message = find_question_text(value, _TEXT_KEYS) or str(reason or "") or get_sentence("please_answer", language)
     return Interrupt(
         f"agui-{thread.hex}-1-{item['id']}",
         kind,
-        find_question_text(value, _TEXT_KEYS) or str(reason or "") or get_sentence("please_answer", language),
+        escape_invisible(message, keep="\n") if kind == "confirm" else message,
         schema,
         call if isinstance(call, str) else None,
         parse_timestamp(item.get("expiresAt")),
@@ -90,6 +92,8 @@ def interrupt_from_custom(value: Any, thread: uuid.UUID) -> Interrupt:
     schema = fields.get("responseSchema") or fields.get("response_schema")
     kind, answer_schema = select_answer_form(schema, fields.get("reason") in _APPROVAL_REASONS)
     message = find_question_text(content, _TEXT_KEYS) or to_text(value)
+    if kind == "confirm":
+        message = escape_invisible(message, keep="\n")
     return Interrupt(f"agui-{thread.hex}-0-{secrets.token_hex(8)}", kind, message, answer_schema, value=content)
 
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from rightseat.agents._peer.client import AgentClient
-from rightseat.agents._peer.json_text import decode_json_object, dict_items, drop_oldest, to_text
+from rightseat.agents._peer.json_text import SHAPE_ERRORS, decode_json_object, dict_items, drop_oldest, to_text
 from rightseat.agents._peer.source import PeerAgent, PeerSource
 from rightseat.agents.agui.interrupts import PeerThreads, make_peer_thread_id
 from rightseat.agents.agui.interrupts import thread_of_interrupt as agui_thread
@@ -123,7 +123,7 @@ class CopilotKitAgent(PeerAgent):
                     mapper = mapper or self._detect_dialect(line)(turn, thread, ids, self._client.errors)
                     try:
                         events = list(mapper.feed(line))
-                    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, AttributeError) as error:
+                    except SHAPE_ERRORS as error:
                         raise self._client.errors.invalid_response("a line that is no event") from error
                     for event in events:
                         yield event

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from rightseat.agents._peer.client import PeerErrors
-from rightseat.agents._peer.json_text import make_add_operation
+from rightseat.agents._peer.json_text import SHAPE_ERRORS, make_add_operation
 from rightseat.agents.langgraph import wire
 from rightseat.agents.langgraph.interrupts import GraphInterrupt, format_question, parse_interrupts, to_interrupt_event
 from rightseat.agents.langgraph.model_outputs import ModelOutput, ModelOutputs
@@ -185,16 +185,17 @@ class LangGraphEventMapper:
                 case "events":
                     if (deltas := self.fast_path.match_delta(data)) is not None:
                         return deltas
-                    return self.on_event(wire.decode_event(data), data)
+                    # As a list, here and below: events that are made later would not be checked.
+                    return list(self.on_event(wire.decode_event(data), data))
                 case "values":
-                    return self.on_values(wire.decode_json(data))
+                    return list(self.on_values(wire.decode_json(data)))
                 case "updates":
-                    return self.on_updates(wire.decode_json(data))
+                    return list(self.on_updates(wire.decode_json(data)))
                 case "error":
                     error_data = wire.decode_json(data)
                     kind = error_data.get("error") if isinstance(error_data, dict) else None
                     raise self.errors.run_failed(kind if isinstance(kind, str) else "")
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, AttributeError) as error:
+        except SHAPE_ERRORS as error:
             raise self.errors.invalid_response(f"an event {event[:20]!r} that is none of LangGraph's") from error
         return ()
 
@@ -274,7 +275,14 @@ class LangGraphEventMapper:
         for item in parse_interrupts(items):
             self.interrupts.setdefault(item.id, item)
 
-    def finish(self) -> Iterator[Event]:
+    def finish(self) -> list[Event]:
+        """Return the run's last events; raises for an interrupt of a wrong shape."""
+        try:
+            return list(self._iter_last_events())
+        except SHAPE_ERRORS as error:
+            raise self.errors.invalid_response("an interrupt that is none of LangGraph's") from error
+
+    def _iter_last_events(self) -> Iterator[Event]:
         yield from self.outputs.close()
         if not self.interrupts:
             yield from self.outputs.emit_missing_results()

@@ -136,8 +136,8 @@ class ServerSentEventParser:
         self._after_cr = False
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        if self._after_cr and chunk[:1] == b"\n":
-            chunk = chunk[1:]
+        if self._after_cr and chunk:
+            chunk = chunk.removeprefix(b"\n")
             self._after_cr = False
         if b"\r" in chunk:
             # A line ends at LF, CRLF or CR; JSON has neither inside a string.

@@ -13,18 +13,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from rightseat.doctor.result import Fault, find_type_error
 from rightseat.http.security import is_loopback
+from rightseat.types.agent_card import RESERVED_FEATURES
 
-RESERVED_FEATURES = {
-    "streaming",
-    "file-upload",
-    "widget-dashboard-select",
-    "widget-dashboard-search",
-    "widget-global-search",
-    "generative-ui",
-    "mcp-tools",
-    "agent-orchestration",
-    "feedback",
-}
 LEGACY_FLAGS = ("hasStreaming", "hasFunctionCalling", "hasDocuments")
 NonEmptyStr = Annotated[str, Meta(min_length=1)]
 
@@ -141,9 +131,11 @@ def resolve_url(base: str, url: str) -> str | None:
     return absolute if is_valid else None
 
 
-def choose_agent(agents: Any, base: str) -> ExaminedAgent | None:
-    """Return the first agent with a valid query URL."""
+def choose_agent(agents: Any, base: str, wanted_id: str = "") -> ExaminedAgent | None:
+    """Return the first agent with a valid query URL; only that with `wanted_id`, if it is given."""
     for id, entry in agents.items() if isinstance(agents, dict) else ():
+        if wanted_id not in ("", id):
+            continue
         endpoints = entry.get("endpoints") if isinstance(entry, dict) else None
         if not isinstance(endpoints, dict) or not isinstance(query := endpoints.get("query"), str):
             continue

@@ -23,28 +23,33 @@ class ReceivedEvent(Struct, frozen=True):
     data: Any
 
 
-def parse_stream(body: bytes) -> tuple[list[ReceivedEvent], list[Fault]]:
-    faults: list[Fault] = []
-    frames: list[ReceivedEvent] = []
-    for fields in split_events(body, faults):
+class FatalFault(Fault, frozen=True):
+    """Fault at which the client throws: it shows nothing of what follows."""
+
+
+def parse_stream(body: bytes) -> Iterator[ReceivedEvent | Fault]:
+    """Yield the events of a stream, and in their places the faults of what is no event."""
+    for fields in split_events(body):
+        if isinstance(fields, Fault):
+            yield fields
+            continue
         name, data = fields.get("event", ""), fields.get("data")
         if data is None:
-            faults.append(Fault(f"the event {name} has no data", EVENT_FORMAT_FIX))
+            yield Fault(f"the event {name} has no data", EVENT_FORMAT_FIX)
             continue
         try:
             # Accept lone surrogates, as JavaScript does.
-            frames.append(ReceivedEvent(name, json.loads(data, parse_constant=reject_constant)))
+            yield ReceivedEvent(name, json.loads(data, parse_constant=reject_constant))
         except (ValueError, RecursionError):
-            faults.append(Fault(f"data that is no JSON ends the person's turn: {data[:60]!r}", JSON_DATA_FIX))
-    return frames, faults
+            yield FatalFault(f"data that is no JSON ends the person's turn: {data[:60]!r}", JSON_DATA_FIX)
 
 
 def reject_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
 
 
-def split_events(body: bytes, faults: list[Fault]) -> Iterator[dict[str, str]]:
-    """Yield the fields `event` and `data` of each event."""
+def split_events(body: bytes) -> Iterator[dict[str, str] | Fault]:
+    """Yield the fields `event` and `data` of each event, and the faults of lines that are no fields."""
     text = body.decode("utf-8", "replace").removeprefix("\ufeff")
     *lines, tail = LINE_END.split(text)
     fields: dict[str, str] = {}
@@ -60,10 +65,9 @@ def split_events(body: bytes, faults: list[Fault]) -> Iterator[dict[str, str]]:
             fields[name] = value
         # An empty name is a comment.
         elif name not in ("", "id", "retry"):
-            why = f"a line that is no field of an event: {line[:60]!r}"
-            faults.append(Fault(why, EVENT_FORMAT_FIX, enforced=False))
+            yield Fault(f"a line that is no field of an event: {line[:60]!r}", EVENT_FORMAT_FIX, enforced=False)
     if fields or tail:
-        faults.append(Fault("the last event is lost: no blank line ends it", EVENT_FORMAT_FIX))
+        yield Fault("the last event is lost: no blank line ends it", EVENT_FORMAT_FIX)
 
 
 GET_WIDGET_DATA = "get_widget_data"
@@ -143,10 +147,10 @@ MISSING_EXTRA_STATE = Fault(
 def check_call(function: str, arguments: dict[str, Any], state: Any, *, old: bool) -> Iterator[Fault]:
     known = LEGACY_FUNCTION_ARGUMENTS if old else FUNCTION_ARGUMENTS
     if function not in known:
-        yield Fault(f"the client has no function {function[:60]!r}", f"call one of {', '.join(known)}")
+        yield FatalFault(f"the client has no function {function[:60]!r}", f"call one of {', '.join(known)}")
         return
     if why := find_type_error(arguments, known[function]):
-        yield Fault(f"{function}: {why}", explain_arguments(function, old=old))
+        yield FatalFault(f"{function}: {why}", explain_arguments(function, old=old))
     if function == GET_WIDGET_DATA and not old and not state:
         yield MISSING_EXTRA_STATE
 
@@ -164,6 +168,8 @@ CALL_EVENT = "copilotFunctionCall"
 CHUNK_EVENT = "copilotMessageChunk"
 STATUS_EVENT = "copilotStatusUpdate"
 ARTIFACT_EVENT = "copilotMessageArtifact"
+CITATIONS_EVENT = "copilotCitationCollection"
+SUGGESTIONS_EVENT = "copilotPromptSuggestions"
 NonEmptyStr = Annotated[str, Meta(min_length=1)]
 
 
@@ -188,10 +194,11 @@ class ExpectedTableArtifact(ExpectedArtifact):
     content: list[dict[str, Any]]
 
 
-XY_FIELDS = {"xKey": str, "yKey": list[str]}
+AXIS_FIELDS = {"xKey": str, "yKey": list[str]}
 SLICE_FIELDS = {"angleKey": str, "calloutLabelKey": str}
+SLICE_CHARTS = ("pie", "donut")
 CHART_PARAMS = make_tagged_union(
-    "chartType", {"line": XY_FIELDS, "bar": XY_FIELDS, "scatter": XY_FIELDS, "pie": SLICE_FIELDS, "donut": SLICE_FIELDS}
+    "chartType", {**dict.fromkeys(("line", "bar", "scatter"), AXIS_FIELDS), **dict.fromkeys(SLICE_CHARTS, SLICE_FIELDS)}
 )
 CHART_ARTIFACT = defstruct("ChartArtifact", [("chart_params", CHART_PARAMS)], bases=(ExpectedTableArtifact,))
 
@@ -201,10 +208,22 @@ class ExpectedSourceInfo(Struct):
     metadata: dict[str, Any] | None = None
 
 
+class ExpectedBox(Struct):
+    """A highlighted line of a quoted page, in points from its upper left corner."""
+
+    text: str
+    page: int
+    x0: float
+    top: float
+    x1: float
+    bottom: float
+
+
 class ExpectedCitation(Struct):
     id: NonEmptyStr
     source: ExpectedSourceInfo = field(name="source_info")
     details: list[dict[str, Any]] | None = None
+    boxes: list[list[ExpectedBox]] | None = field(name="quote_bounding_boxes", default=None)
 
 
 EVENT_EXAMPLES = {
@@ -212,8 +231,8 @@ EVENT_EXAMPLES = {
     STATUS_EVENT: '{"eventType": "INFO", WARNING or ERROR, "message": "…", "group": "reasoning"}',
     ARTIFACT_EVENT: '{"type": "table", "name": "…", "description": "…", "uuid": "…", '
     '"content": [{…}]}; a chart has "chart_params": {"chartType": "line", "xKey": "…", "yKey": ["…"]} too',
-    "copilotCitationCollection": '{"citations": [{"id": "…", "source_info": {"type": "widget", "metadata": {…}}}]}',
-    "copilotPromptSuggestions": '{"suggestions": ["…"]}',
+    CITATIONS_EVENT: '{"citations": [{"id": "…", "source_info": {"type": "widget", "metadata": {…}}}]}',
+    SUGGESTIONS_EVENT: '{"suggestions": ["…"]}',
     CALL_EVENT: '{"function": "get_widget_data", "input_arguments": {…}, "extra_state": {…}}',
 }
 """A valid example of each event, for the fixes."""
@@ -223,8 +242,8 @@ EVENT_TYPES: dict[str, type[Struct]] = {
     CHUNK_EVENT: make_object_type(delta=str),
     STATUS_EVENT: ExpectedStatus,
     ARTIFACT_EVENT: ExpectedArtifact,
-    "copilotCitationCollection": make_object_type(citations=list[ExpectedCitation]),
-    "copilotPromptSuggestions": make_object_type(suggestions=list[str]),
+    CITATIONS_EVENT: make_object_type(citations=list[ExpectedCitation]),
+    SUGGESTIONS_EVENT: make_object_type(suggestions=list[str]),
     CALL_EVENT: make_object_type({"extra_state": dict[str, Any]}, function=str, input_arguments=dict[str, Any]),
 }
 
@@ -241,8 +260,6 @@ def check_events(frames: Sequence[ReceivedEvent], *, old: bool) -> Iterator[Faul
         yield Fault(f"{len(calls)} function calls in one stream: the client carries out each at once", fix)
     elif calls and calls[0] != len(frames) - 1:
         yield Fault("something follows the function call", "send the call as the last event and close")
-    if not any(frame.name in EVENT_TYPES for frame in frames):
-        yield Fault("no event that the client knows: the person sees nothing", "send text, also when it fails")
     artifacts = [frame.data for frame in frames if frame.name == ARTIFACT_EVENT and isinstance(frame.data, dict)]
     if len({str(artifact.get("name")) for artifact in artifacts}) < len(artifacts):
         yield Fault("two artifacts have one name: the client tells them apart by it", "give each its own")
@@ -257,20 +274,45 @@ def check_event(frame: ReceivedEvent, *, old: bool) -> Iterator[Fault]:
     if old and name not in (CHUNK_EVENT, CALL_EVENT):
         fix = f"send nothing but {CHUNK_EVENT} and {CALL_EVENT} where widgets are a list"
         yield Fault(f"the client of 2024 does not know {name}", fix, enforced=False)
-    kind = EVENT_TYPES[name]
-    if name == ARTIFACT_EVENT and isinstance(data, dict):
-        kind = ARTIFACT_TYPES.get(data.get("type"), kind)
-    if why := find_type_error(data, kind):
+    if why := find_data_error(frame):
         yield Fault(f"{name}: {why}", f"send {EVENT_EXAMPLES[name]}")
         return
     yield from check_event_data(name, data, old=old)
 
 
+def find_data_error(frame: ReceivedEvent) -> str | None:
+    """Return why the data of a known event has not the form that the client expects; None if it has."""
+    kind = EVENT_TYPES[frame.name]
+    if frame.name == ARTIFACT_EVENT and isinstance(frame.data, dict):
+        kind = ARTIFACT_TYPES.get(frame.data.get("type"), kind)
+    return find_type_error(frame.data, kind)
+
+
 def check_event_data(name: str, data: dict[str, Any], *, old: bool) -> Iterator[Fault]:
     if name == CALL_EVENT:
         yield from check_call(data["function"], data["input_arguments"], data.get("extra_state"), old=old)
-    elif name == ARTIFACT_EVENT and '"' in data["name"]:
-        yield Fault("an artifact's name holds a quote, which breaks the page", "leave quotes out of names")
+    elif name == ARTIFACT_EVENT:
+        if '"' in data["name"]:
+            yield Fault("an artifact's name holds a quote, which breaks the page", "leave quotes out of names")
+        yield from check_chart_keys(data)
     elif name == STATUS_EVENT and data["eventType"] == "ERROR":
         why = "a status of the type ERROR makes the client forget the newest call and its result"
         yield Fault(why, "send WARNING, unless the context was too long", enforced=False)
+
+
+def check_chart_keys(artifact: dict[str, Any]) -> Iterator[Fault]:
+    """Yield a fault for each key of a chart that no row has: nothing is drawn for it."""
+    if artifact["type"] != "chart":
+        return
+    row_keys = {key for row in artifact["content"] for key in row}
+    for key in list_chart_keys(artifact):
+        if key not in row_keys:
+            yield Fault(f"the chart {artifact['name']!r} has no values for {key!r}", "name a key of its rows")
+
+
+def list_chart_keys(chart: dict[str, Any]) -> list[str]:
+    """Return the keys that a chart takes from its rows: first what is drawn over, then what is drawn."""
+    params = chart["chart_params"]
+    if params["chartType"] in SLICE_CHARTS:
+        return [params["calloutLabelKey"], params["angleKey"]]
+    return [params["xKey"], *params["yKey"]]

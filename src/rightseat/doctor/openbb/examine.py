@@ -6,25 +6,15 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from rightseat.doctor import running_server
 from rightseat.doctor.client import ProbeClient, ProbeReply, Unreachable
 from rightseat.doctor.openbb.agents import ExaminedAgent, check_agents, choose_agent
-from rightseat.doctor.openbb.events import (
-    CALL_EVENT,
-    CHUNK_EVENT,
-    EXTRA_STATE_FIX,
-    MISSING_EXTRA_STATE,
-    STATUS_EVENT,
-    ReceivedEvent,
-    check_events,
-    parse_stream,
-)
+from rightseat.doctor.openbb.reply import ERROR_STREAM_FIX, play_chat, post_query
 from rightseat.doctor.openbb.simulated_client import (
-    CORS_FIX,
     PAGE_ORIGIN,
     PLAIN_QUESTION,
     WIDGET_QUESTION,
@@ -32,10 +22,9 @@ from rightseat.doctor.openbb.simulated_client import (
     SimulatedChat,
     allows_origin,
     check_readable,
-    find_unknown_widgets,
-    make_current_fields,
+    explain_cors,
+    make_fields,
     make_human_message,
-    make_legacy_fields,
     make_loose_request,
     make_vote,
 )
@@ -54,16 +43,22 @@ MISSING_FILE_NOTES = {
 HEADER_FIX = "give the header that the dialog would send: --header 'X-API-KEY: …'"
 
 
-async def examine(url: str, headers: Mapping[str, str]) -> AsyncIterator[CheckResult]:
-    base = url.rstrip("/")
-    for name in (AGENTS_FILE, COPILOTS_FILE):
-        base = base.removesuffix(f"/{name}")
+async def examine(url: str, headers: Mapping[str, str], origin: str = PAGE_ORIGIN) -> AsyncIterator[CheckResult]:
+    base = get_base_url(url)
     with contextlib.closing(ProbeClient("")) as client:
-        caller = OpenBBPage(client, headers)
+        caller = OpenBBPage(client, headers, origin)
         agents: dict[str, ExaminedAgent] = {}
         async with closing(chain(check_files(caller, base, agents), check_answers(caller, agents))) as results:
             async for line in results:
                 yield line
+
+
+def get_base_url(url: str) -> str:
+    """Return the address that the Add Agent dialog takes, for one of its files too."""
+    base = url.rstrip("/")
+    for name in (AGENTS_FILE, COPILOTS_FILE):
+        base = base.removesuffix(f"/{name}")
+    return base
 
 
 async def check_answers(caller: OpenBBPage, agents: Mapping[str, ExaminedAgent]) -> AsyncIterator[CheckResult]:
@@ -99,15 +94,18 @@ async def check_files(caller: OpenBBPage, base: str, agents: dict[str, ExaminedA
         if available and name not in available:
             yield skipped(what, f"HTTP {reply.status}: {MISSING_FILE_NOTES[name]}")
         else:
-            for line in report_faults(what, check_file(reply, base, name, agents), f"at {base}/{name}"):
+            for line in report_faults(what, check_file(caller, reply, base, name, agents), f"at {base}/{name}"):
                 yield line
     if caller.headers and AGENTS_FILE in available:
         yield await check_header_required(caller, f"{base}/{AGENTS_FILE}")
 
 
-def check_file(reply: ProbeReply, base: str, name: str, agents: dict[str, ExaminedAgent]) -> list[Fault]:
+def check_file(
+    caller: OpenBBPage, reply: ProbeReply, base: str, name: str, agents: dict[str, ExaminedAgent]
+) -> list[Fault]:
+    unreadable = list(check_readable(reply, caller.origin))
     if reply.status in (401, 403):
-        return [Fault(f"HTTP {reply.status}", HEADER_FIX)]
+        return unreadable or [Fault(f"HTTP {reply.status}", HEADER_FIX)]
     if reply.status != 200:
         return [Fault(f"HTTP {reply.status}", f"serve GET /{name}")]
     try:
@@ -116,13 +114,13 @@ def check_file(reply: ProbeReply, base: str, name: str, agents: dict[str, Examin
         return [Fault("it is no JSON", "answer with a JSON object")]
     if agent := choose_agent(data, base):
         agents[name] = agent
-    return [*check_readable(reply), *check_agents(data, base, old=name == COPILOTS_FILE)]
+    return [*unreadable, *check_agents(data, base, old=name == COPILOTS_FILE)]
 
 
 async def check_header_required(caller: OpenBBPage, url: str) -> CheckResult:
     what = "openbb: headers"
     try:
-        reply = await OpenBBPage(caller.client, {}).get(url)
+        reply = await OpenBBPage(caller.client, {}, caller.origin).get(url)
     except Unreachable as error:
         return broken(what, str(error), "answer requests without headers too")
     names = ", ".join(caller.headers)
@@ -144,8 +142,8 @@ async def check_preflights(caller: OpenBBPage, url: str) -> AsyncIterator[CheckR
     except Unreachable as error:
         yield broken(what, str(error), "answer OPTIONS")
         return
-    success_text = f"{PAGE_ORIGIN} may post {', '.join(caller.requested_headers)}"
-    for line in report_faults(what, find_preflight_faults(reply, caller.requested_headers), success_text):
+    success_text = f"{caller.origin} may post {', '.join(caller.requested_headers)}"
+    for line in report_faults(what, find_preflight_faults(reply, caller), success_text):
         yield line
     if others:
         yield skipped(what, f"not for {', '.join(others)}", "allow these too where somebody uses them")
@@ -153,16 +151,18 @@ async def check_preflights(caller: OpenBBPage, url: str) -> AsyncIterator[CheckR
         yield check_private_network(reply)
 
 
-def find_preflight_faults(reply: ProbeReply, requested_headers: list[str]) -> Iterator[Fault]:
+def find_preflight_faults(reply: ProbeReply, caller: OpenBBPage) -> Iterator[Fault]:
     if not 200 <= reply.status < 300:
         yield Fault(f"OPTIONS is answered with HTTP {reply.status}", "answer it with 200 or 204, without a key")
         return
-    if not allows_origin(reply, PAGE_ORIGIN):
-        yield Fault(f"the page at {PAGE_ORIGIN} may not call", CORS_FIX)
+    if not allows_origin(reply, caller.origin):
+        yield Fault(f"the page at {caller.origin} may not call", explain_cors(caller.origin))
     allowed = {name.lower() for name in split_header(reply, "access-control-allow-headers")}
     # `*` allows every header except Authorization.
     missing = [
-        name for name in requested_headers if name not in allowed and ("*" not in allowed or name == "authorization")
+        name
+        for name in caller.requested_headers
+        if name not in allowed and ("*" not in allowed or name == "authorization")
     ]
     if missing:
         yield Fault(f"the page may not send {', '.join(missing)}", "name it in Access-Control-Allow-Headers")
@@ -183,91 +183,44 @@ def is_private_host(host: str) -> bool:
         return False
 
 
-MAX_ROUND_TRIPS = 6
 MIN_STREAM_EVENTS = 4
 """Answers with fewer events are too short to judge streaming."""
-ERROR_STREAM_FIX = (
-    "answer 200 with a stream that says it in words: of anything else the person sees only that it failed"
-)
 
 
 def format_era(*, old: bool) -> str:
     return "openbb 2024" if old else "openbb today"
 
 
-def check_reply(reply: ProbeReply, *, old: bool) -> tuple[list[ReceivedEvent], list[Fault]]:
-    """Return the events of an answer and all its faults."""
-    read_faults = list(check_readable(reply))
-    if reply.status != 200:
-        body_text = reply.body[:200].decode("utf-8", "replace")
-        return [], [*read_faults, Fault(f"HTTP {reply.status}: {body_text}", ERROR_STREAM_FIX)]
-    if not reply.headers.get("content-type", "").startswith("text/event-stream"):
-        return [], [*read_faults, Fault("the answer is no event stream", "answer with text/event-stream")]
-    frames, stream_faults = parse_stream(reply.body)
-    return frames, [*read_faults, *stream_faults, *check_events(frames, old=old), *check_trace_header(reply)]
-
-
-def check_trace_header(reply: ProbeReply) -> Iterator[Fault]:
-    exposed = reply.headers.get("access-control-expose-headers", "").lower()
-    if "x-trace-id" in reply.headers and "x-trace-id" not in exposed and "*" not in exposed:
-        yield Fault("the page may not read X-Trace-Id", "name it in Access-Control-Expose-Headers", False)
-
-
-def join_text(frames: Iterable[ReceivedEvent]) -> str:
-    return "".join(frame.data["delta"] for frame in frames if frame.name == CHUNK_EVENT)
-
-
-def find_call(frames: list[ReceivedEvent]) -> Any:
-    return frames[-1].data if frames and frames[-1].name == CALL_EVENT else None
-
-
 async def check_plain_question(caller: OpenBBPage, url: str, *, old: bool) -> AsyncIterator[CheckResult]:
     what = f"{format_era(old=old)}: question"
-    fields = make_legacy_fields() if old else make_current_fields()
-    try:
-        reply = await caller.post(url, {"messages": [make_human_message(PLAIN_QUESTION)], **fields})
-    except Unreachable as error:
-        yield broken(what, str(error), ERROR_STREAM_FIX)
-        return
-    frames, wrong = check_reply(reply, old=old)
-    bad = any(fault.enforced for fault in wrong)
-    for line in report_faults(what, wrong, "" if bad else f"answered {join_text(frames)[:60]!r}"):
+    body = {"messages": [make_human_message(PLAIN_QUESTION)], **make_fields(old=old)}
+    answer = await post_query(caller, url, body, old=old)
+    bad = bool(answer.enforced_faults)
+    for line in report_faults(what, answer.faults, "" if bad else f"answered {answer.text[:60]!r}"):
         yield line
-    for frame in [] if bad else frames:
-        if frame.name == STATUS_EVENT and frame.data["eventType"] != "INFO":
-            yield skipped(what, f"a failure, told as it should be: {frame.data['message']}")
-    if not bad and len(frames) >= MIN_STREAM_EVENTS:
-        yield running_server.check_streaming(what, reply)
+    for part in [] if bad else answer.parts:
+        if part.kind == "warning":
+            yield skipped(what, f"a failure, told as it should be: {part.title}")
+    if not bad and answer.reply and len(answer.frames) >= MIN_STREAM_EVENTS:
+        yield running_server.check_streaming(what, answer.reply)
 
 
 async def check_widget_question(caller: OpenBBPage, url: str, *, old: bool) -> AsyncIterator[CheckResult]:
     """Ask about a widget and answer the function calls until there is text."""
     what = f"{format_era(old=old)}: widget"
-    chat = SimulatedChat(WIDGET_QUESTION, old=old)
-    posted: list[str] = []
-    while len(posted) <= MAX_ROUND_TRIPS:
-        posted.append(json.dumps(chat.messages))
-        try:
-            frames, wrong = check_reply(await caller.post(url, chat.build_body()), old=old)
-        except Unreachable as error:
-            frames, wrong = [], [Fault(str(error), ERROR_STREAM_FIX)]
-        enforced = [fault for fault in wrong if fault.enforced]
-        # The client posts again even if it deleted the call and its result.
-        call = find_call(frames) if set(enforced) <= {MISSING_EXTRA_STATE} else None
-        if call is not None and posted[-1] in posted[:-1]:
-            yield broken(what, "endless: the same request is answered by the same call", EXTRA_STATE_FIX)
-            return
-        for line in report_faults(what, enforced) if enforced else ():
-            yield line
-        if call is None:
-            if not enforced:
-                yield judge_round_trips(what, len(posted) - 1, join_text(frames))
-            return
-        if unknown_widgets := list(find_unknown_widgets(call, old=old)):
-            yield broken(what, f"asks for {unknown_widgets[0]!r}, which is not on the dashboard", "name a given widget")
-            return
-        chat.answer_call(call)
-    yield broken(what, f"no answer after {MAX_ROUND_TRIPS} calls", "end a turn that repeats its calls with words")
+    chat = SimulatedChat([make_human_message(WIDGET_QUESTION)], make_fields(widgets=True, old=old), old=old)
+    trips = -1
+    async with closing(play_chat(caller, url, chat)) as answers:
+        async for answer in answers:
+            trips += 1
+            if answer.enforced_faults:
+                for line in report_faults(what, answer.enforced_faults):
+                    yield line
+            elif answer.call is None:
+                yield judge_round_trips(what, trips, answer.text)
+            if answer.call is not None and (unknown := list(chat.dashboard.find_unknown_widgets(answer.call))):
+                yield broken(what, f"asks for {unknown[0]!r}, which is not on the dashboard", "name a given widget")
+                return
 
 
 def judge_round_trips(what: str, trips: int, text: str) -> CheckResult:
@@ -281,10 +234,10 @@ def judge_round_trips(what: str, trips: int, text: str) -> CheckResult:
 async def check_tolerance(caller: OpenBBPage, url: str) -> AsyncIterator[CheckResult]:
     """Check requests that exceed the official models, and an empty message list."""
     what = "openbb: loose request"
+    answer = await post_query(caller, url, make_loose_request(), old=False)
+    for line in report_faults(what, answer.enforced_faults, "null, forms and new fields"):
+        yield line
     try:
-        _, wrong = check_reply(await caller.post(url, make_loose_request()), old=False)
-        for line in report_faults(what, (fault for fault in wrong if fault.enforced), "null, forms and new fields"):
-            yield line
         empty = await caller.post(url, {"messages": []})
     except Unreachable as error:
         yield broken(what, str(error), ERROR_STREAM_FIX)
@@ -307,7 +260,7 @@ async def check_feedback(caller: OpenBBPage, agent: ExaminedAgent) -> AsyncItera
     except Unreachable as error:
         yield broken(what, str(error), "answer any 2xx")
         return
-    wrong = list(check_readable(reply))
+    wrong = list(check_readable(reply, caller.origin))
     if not 200 <= reply.status < 300:
         wrong.append(Fault(f"HTTP {reply.status}", "answer any 2xx to a vote"))
     for line in report_faults(what, wrong, f"HTTP {reply.status}"):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from rightseat.errors import StoreDamaged, StoreFailed
 from rightseat.http.agui import replay
 from rightseat.http.agui.attached import run_once
 from rightseat.http.agui.read import RunAgentInput, parse_turn, require_agent, require_input
@@ -22,6 +23,9 @@ from rightseat.http.endpoint import (
     is_event_stream,
 )
 from rightseat.http.reply import Reply
+from rightseat.types.streams import closing
+from rightseat.types.threads import ThreadStore
+from rightseat.types.turn import Turn
 
 PROBE_REQUEST = {
     "threadId": "doctor",
@@ -56,13 +60,37 @@ def run_agent(request: Request, host: Host) -> Reply:
     agent = require_agent(request.params["agent"], host)
     run_input = decode_body(request.body, RunAgentInput)
     turn = parse_turn(run_input, agent, request)
-    if turn.thread and host.threads.store.has_thread(turn.owner, turn.thread):
-        last_event = replay.parse_last_event_id(request)
-        if last_event is not None:
-            return replay.connect_thread(turn.owner, turn.thread, host.threads, last_event, run_input.supports_outcomes)
-        return replay.start_run(require_input(turn, host), run_input, host.threads, host.run)
-    events = run_once(require_input(turn, host), host.run, host.threads.store)
-    return stream_run(events, turn, run_input.supports_outcomes)
+    last_event = replay.parse_last_event_id(request)
+    if last_event is None or not turn.thread:
+        require_input(turn, host)
+    return stream_reply(turn, run_input, last_event, host)
+
+
+async def stream_reply(
+    turn: Turn, run_input: RunAgentInput, last_event: replay.ReplayPosition | None, host: Host
+) -> Reply:
+    """Stream a run on a stored thread, a thread that the client has lost, or a run that no thread keeps."""
+    threads, outcomes = host.threads, run_input.supports_outcomes
+    if not turn.thread or not await is_stored(turn, threads.store):
+        reply = stream_run(run_once(require_input(turn, host), host.run, threads.store), turn, outcomes)
+    elif last_event is not None:
+        reply = replay.connect_thread(turn.owner, turn.thread, threads, last_event, outcomes)
+    else:
+        reply = replay.start_run(turn, run_input, threads, host.run)
+    async with closing(reply):
+        async for part in reply:
+            yield part
+
+
+async def is_stored(turn: Turn, store: ThreadStore) -> bool:
+    """Whether the store has the turn's thread. If the store fails, the turn is answered all the same."""
+    try:
+        return await store.has_thread(turn.owner, turn.thread)
+    except StoreDamaged:
+        # Whether this run has run before cannot be read.
+        raise
+    except StoreFailed:
+        return False
 
 
 door = Door(

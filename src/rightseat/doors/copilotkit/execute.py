@@ -21,6 +21,7 @@ from rightseat.http.endpoint import Host, Request, make_full_response
 from rightseat.http.reply import Reply
 from rightseat.types.events import RunFailed
 from rightseat.types.streams import closing
+from rightseat.types.workers import run_sized
 
 log = logging.getLogger(__name__)
 encode = msgspec.json.Encoder().encode
@@ -106,8 +107,7 @@ class RootResolvers:
         if self.has_run:
             raise CallerError("One generateCopilotResponse in a request, not more.")
         self.has_run = True
-        copilot_input = convert_input(data)
-        copilot_request = read_request(copilot_input, properties, self.request, self.host, self.supports_interrupts)
+        copilot_request = await run_sized(len(self.request.body), self.read_data, data, properties)
         collector = ResponseCollector(copilot_request)
         builder = ResponseBuilder(copilot_request, collector)
         async with closing(self.host.run(copilot_request.turn)) as events:
@@ -118,6 +118,9 @@ class RootResolvers:
                     break
         self.extensions = collector.extensions
         return collector.response
+
+    def read_data(self, data: dict[str, Any], properties: Any) -> CopilotKitRequest:
+        return read_request(convert_input(data), properties, self.request, self.host, self.supports_interrupts)
 
 
 async def execute_document(
@@ -131,7 +134,10 @@ async def execute_document(
     """Execute a document; reply with JSON, or with one frame where only a stream is accepted. `invalid_status`
     is for bad variables."""
     # graphql-core's `execute` refuses every schema that has @defer and @stream.
-    result = experimental_execute_incrementally(
+    # The call coerces the variables and runs nothing that waits: what waits, the awaitable does in this loop.
+    result = await run_sized(
+        len(resolvers.request.body),
+        experimental_execute_incrementally,
         get_schema(),
         prepared.document,
         root_value=resolvers.root_value,

@@ -236,7 +236,7 @@ async def reply_from_entries(
     request: Request, host: Host, make_body: Callable[[list[NumberedEntry]], dict[str, Any]]
 ) -> ResponseStart:
     owner, thread, store = request.owner, request.params["thread"], host.threads.store
-    if not store.has_thread(owner, thread):
+    if not await store.has_thread(owner, thread):
         return make_not_found()
     return make_full_response(200, encode(make_body(await load_entries(store, owner, thread))))
 

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
+from rightseat.types.messages import MAX_MESSAGES, MAX_TOOLS
+
 Id = Annotated[str, Meta(max_length=200)]
 Role = Literal["user", "assistant", "system", "tool", "developer"]
 ActionName = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_.:/-]{1,128}\Z")]
@@ -87,7 +89,7 @@ class ActionInput(GraphQLInput):
 
 
 class FrontendInput(GraphQLInput, rename={"full_context": "toDeprecate_fullContext"}):
-    actions: list[ActionInput]
+    actions: Annotated[list[ActionInput], Meta(max_length=MAX_TOOLS)]
     url: str | None = None
     full_context: str | None = None
 
@@ -139,7 +141,7 @@ class MetaEventInput(GraphQLInput):
     name: Literal["LangGraphInterruptEvent", "CopilotKitLangGraphInterruptEvent"]
     value: str
     response: str | None = None
-    messages: list[MessageInput] | None = None
+    messages: Annotated[list[MessageInput], Meta(max_length=MAX_MESSAGES)] | None = None
 
 
 class CopilotContextInput(GraphQLInput):
@@ -149,7 +151,7 @@ class CopilotContextInput(GraphQLInput):
 
 class GenerateCopilotResponseInput(GraphQLInput):
     metadata: GenerateCopilotResponseMetadataInput
-    messages: list[MessageInput]
+    messages: Annotated[list[MessageInput], Meta(max_length=MAX_MESSAGES)]
     frontend: FrontendInput
     thread_id: Id | None = None
     run_id: Id | None = None
@@ -160,4 +162,4 @@ class GenerateCopilotResponseInput(GraphQLInput):
     agent_states: list[AgentStateInput] | None = None
     extensions: ExtensionsInput | None = None
     meta_events: list[MetaEventInput] | None = None
-    context: list[CopilotContextInput] | None = None
+    context: Annotated[list[CopilotContextInput], Meta(max_length=MAX_TOOLS)] | None = None

@@ -14,7 +14,7 @@ from rightseat.doors.llamacpp.read import LlamaRequest
 from rightseat.doors.llamacpp.wire import RerankRequest
 from rightseat.errors import INTERNAL_ERROR, ContextTooLong, NotConfigured, RightseatError
 from rightseat.http.endpoint import SSE_HEADERS, format_retry_after, make_full_response
-from rightseat.http.reply import Reply, ResponseStart
+from rightseat.http.reply import EarlyStart, Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
 from rightseat.types.events import Event, RunFailed, RunFinished, TextDelta, Usage
 from rightseat.types.streams import closing
@@ -123,17 +123,19 @@ def select_fields(values: dict[str, Any], paths: tuple[str, ...]) -> dict[str, A
 async def stream_completion(events: NumberedEvents, request: LlamaRequest) -> Reply:
     writers = [CompletionWriter(request, index) for index in range(len(request.turns))]
     started = False
+    yield (early := EarlyStart(ResponseStart(200, SSE_HEADERS, KEEP_ALIVE_COMMENT, failure=FAILURE_FRAME)))
     async with closing(events):
         async for item in events:
             index, event = item if isinstance(item, tuple) else (0, item)
             if isinstance(event, RunFailed):
-                yield format_event(encode_error(event)[1]) if started else make_error_response(event)
+                in_stream = started or early.sent
+                yield format_event(encode_error(event)[1]) if in_stream else make_error_response(event)
                 return
             if not isinstance(event, TextDelta | RunFinished):
                 continue
             if not started:
                 started = True
-                yield ResponseStart(200, SSE_HEADERS, KEEP_ALIVE_COMMENT, failure=FAILURE_FRAME)
+                yield early.start
             writer = writers[index]
             chunk = writer.format_delta(event) if isinstance(event, TextDelta) else writer.format_end(event)
             yield format_event(encode(chunk))

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from rightseat.types.messages import MAX_MESSAGES, MAX_TOOLS
+
 # An identifier that the client chooses.
 ClientKey = Annotated[str, Meta(max_length=256)]
 # -1 is llama-server's word for no limit.
@@ -263,15 +265,15 @@ class SamplingFields(Struct, kw_only=True):
 
 
 class ChatRequest(SamplingFields, kw_only=True):
-    messages: list[ChatMessage]
+    messages: Annotated[list[ChatMessage], Meta(max_length=MAX_MESSAGES)]
     """May be empty where a flow or plugin has a question of its own."""
     model: str | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    tools: list[ToolDefinition | CustomToolDefinition] | None = None
+    tools: Annotated[list[ToolDefinition | CustomToolDefinition], Meta(max_length=MAX_TOOLS)] | None = None
     tool_choice: Literal["auto", "none", "required"] | SelectedTools | None = None
     # The function API of 2023.
-    functions: list[ChatFunction] | None = None
+    functions: Annotated[list[ChatFunction], Meta(max_length=MAX_TOOLS)] | None = None
     function_call: Literal["auto", "none"] | FunctionName | None = None
     parallel_tool_calls: bool | None = None
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None

@@ -24,7 +24,7 @@ from rightseat.errors import (
     RightseatError,
 )
 from rightseat.http.endpoint import SSE_HEADERS, format_retry_after, make_full_response
-from rightseat.http.reply import Reply, ResponseStart
+from rightseat.http.reply import EarlyStart, Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
 from rightseat.types.events import (
     CallArgs,
@@ -256,6 +256,7 @@ async def stream_completion(events: NumberedEvents, request: OpenAIRequest) -> R
     choices = [kind(head, index, request.call_shape) for index in range(len(request.turns))]
     started, running, usage = False, len(choices), Usage()
     first_choice = choices[0]
+    yield (early := EarlyStart(ResponseStart(200, SSE_HEADERS, KEEP_ALIVE_COMMENT, failure=FAILURE_FRAME)))
     async with closing(events):
         async for item in events:
             # Hot path: an event without an index belongs to the only choice.
@@ -268,7 +269,8 @@ async def stream_completion(events: NumberedEvents, request: OpenAIRequest) -> R
             if isinstance(event, RunFailed) and started and event.code in FILTERED_CODES:
                 event = RunFinished("content_filter")
             if isinstance(event, RunFailed):
-                yield format_event(encode_error(event)) if started else make_error_response(event)
+                in_stream = started or early.sent
+                yield format_event(encode_error(event)) if in_stream else make_error_response(event)
                 return
             first_choice.finish_fields = first_choice.finish_fields or find_history_cut(event)
             if not started:

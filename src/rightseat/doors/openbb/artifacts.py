@@ -7,14 +7,16 @@ import uuid
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from rightseat.doors.openbb.read import CitedSource
-from rightseat.doors.openbb.wire import as_dict, as_list, as_text, make_unique_name, to_json
+from rightseat.doors.openbb.wire import QuoteBox, as_dict, as_text, make_unique_name, to_json
+from rightseat.types.charts import RowChart, parse_chart, parse_rows
 from rightseat.types.events import Artifact
 
 AXIS_CHARTS = ("line", "bar", "scatter")
 ROUND_CHARTS = ("pie", "donut")
-Rows = list[dict[str, Any]]
-ChartData = tuple[Rows, dict[str, Any]]
+MAX_BOXES = 500
 
 
 def format_artifact(event: Artifact, names: set[str]) -> dict[str, Any]:
@@ -23,89 +25,26 @@ def format_artifact(event: Artifact, names: set[str]) -> dict[str, Any]:
     unique_name = make_unique_name(name, names, separator=" ")
     names.add(unique_name)
     id = str(uuid.uuid5(uuid.NAMESPACE_OID, event.id))
-    common = {"name": unique_name, "description": event.name or unique_name, "uuid": id}
-    if event.kind == "chart" and (chart_data := parse_chart(event.content)):
-        return {"type": "chart", **common, "content": chart_data[0], "chart_params": chart_data[1]}
-    if event.kind in ("table", "chart") and (table_rows := parse_rows(event.content)):
-        return {"type": "table", **common, "content": table_rows}
+    common = {"name": unique_name, "description": event.description or event.name or unique_name, "uuid": id}
+    chart = parse_chart(event.content) if event.kind == "chart" else None
+    if chart and (params := make_chart_params(chart)):
+        return {"type": "chart", **common, "content": chart.rows, "chart_params": params}
+    rows = (chart.rows if chart else parse_rows(event.content)) if event.kind in ("table", "chart") else []
+    if rows:
+        return {"type": "table", **common, "content": rows}
     if event.kind == "file" and (url := as_text(as_dict(event.content).get("url"))):
         return {"type": "text", **common, "content": f"[{unique_name}]({url})"}
     content = event.content if isinstance(event.content, str) else to_json(event.content)
-    return {"type": "text", **common, "content": content}
+    return {"type": "html" if event.kind == "html" else "text", **common, "content": content}
 
 
-def parse_rows(content: Any) -> Rows:
-    """Convert the known shapes of tables to a list of objects; [] for anything else."""
-    match content:
-        case list() if content and all(isinstance(row, dict) for row in content):
-            return content
-        case {"columns": list(columns), "rows": list(raw_rows)} | {"columns": list(columns), "data": list(raw_rows)}:
-            names = [column if isinstance(column, str) else as_text(as_dict(column).get("name")) for column in columns]
-            return [row if isinstance(row, dict) else dict(zip(names, as_list(row), strict=False)) for row in raw_rows]
-        case {"rows": list(raw_rows)} | {"data": list(raw_rows)}:
-            return parse_rows(raw_rows)
-        case _:
-            return []
-
-
-def parse_chart(content: Any) -> ChartData | None:
-    """Convert a chart, given with `chart_params` or as an ECharts option, to rows and chart parameters."""
-    option = as_dict(content)
-    params = as_dict(option.get("chart_params")) or as_dict(option.get("chart"))
-    if params and (table_rows := parse_rows(option)):
-        return make_chart(table_rows, params)
-    series = option.get("series")
-    series_list = [as_dict(item) for item in (series if isinstance(series, list) else [series]) if item]
-    if not series_list:
-        return None
-    if series_list[0].get("type") == "pie":
-        return parse_pie(series_list[0])
-    return parse_axes(option, series_list)
-
-
-def make_chart(table_rows: Rows, params: dict[str, Any]) -> ChartData | None:
-    kind = params.get("chartType") or params.get("type")
-    x, y = as_text(params.get("xKey") or params.get("x")), params.get("yKey") or params.get("y")
-    ys = [key for key in ([y] if isinstance(y, str) else as_list(y)) if isinstance(key, str)]
-    if kind in AXIS_CHARTS and x and ys:
-        return table_rows, {"chartType": kind, "xKey": x, "yKey": ys}
-    angle = as_text(params.get("angleKey")) or (ys[0] if ys else "")
-    label = as_text(params.get("calloutLabelKey")) or x
-    if kind in ROUND_CHARTS and angle and label:
-        return table_rows, {"chartType": kind, "angleKey": angle, "calloutLabelKey": label}
+def make_chart_params(chart: RowChart) -> dict[str, Any] | None:
+    """Make the parameters of a chart of Workspace; None for a kind that it does not draw."""
+    if chart.kind in AXIS_CHARTS:
+        return {"chartType": chart.kind, "xKey": chart.x, "yKey": list(chart.y)}
+    if chart.kind in ROUND_CHARTS:
+        return {"chartType": chart.kind, "angleKey": chart.y[0], "calloutLabelKey": chart.x}
     return None
-
-
-def parse_pie(series: dict[str, Any]) -> ChartData | None:
-    items = filter(None, map(as_dict, as_list(series.get("data"))))
-    table_rows = [{"name": str(item.get("name", "")), "value": item.get("value")} for item in items]
-    kind = "donut" if isinstance(series.get("radius"), list) else "pie"
-    params = {"chartType": kind, "angleKey": "value", "calloutLabelKey": "name"}
-    return (table_rows, params) if table_rows else None
-
-
-def parse_axes(option: dict[str, Any], series_list: list[dict[str, Any]]) -> ChartData | None:
-    """Convert series over a category axis, or series of [x, y] points, to rows."""
-    kind = series_list[0].get("type")
-    if kind not in AXIS_CHARTS:
-        return None
-    axis = option.get("xAxis")
-    axis = as_dict(axis[0] if isinstance(axis, list) and axis else axis)
-    categories = as_list(axis.get("data"))
-    x = as_text(axis.get("name")) or "x"
-    merged: dict[str, dict[str, Any]] = {}
-    names: list[str] = []
-    for number, series in enumerate(series_list):
-        name = as_text(series.get("name")) or f"series {number + 1}"
-        name = name if name != x and name not in names else f"{name} {number + 1}"
-        names.append(name)
-        for place, point in enumerate(as_list(series.get("data"))):
-            value = point.get("value", point) if isinstance(point, dict) else point
-            at = categories[place] if place < len(categories) else place
-            if isinstance(value, list) and len(value) >= 2:
-                at, value = value[0], value[1]
-            merged.setdefault(to_json(at), {x: at})[name] = value
-    return (list(merged.values()), {"chartType": kind, "xKey": x, "yKey": names}) if merged else None
 
 
 SOURCE_TYPES = ("widget", "direct retrieval", "web", "artifact")
@@ -157,11 +96,24 @@ def normalize_citation(item: dict[str, Any]) -> dict[str, Any]:
         info["uuid"] = id
     metadata = {**as_dict(source.get("metadata")), **({"url": url} if url else {})}
     info |= {"type": kind, "metadata": metadata, "citable": True}
-    entry: dict[str, Any] = {"id": parse_uuid(item.get("id")) or make_uuid(to_json(info)), "source_info": info}
+    entry: dict[str, Any] = {"source_info": info}
     details = item.get("details")
     if isinstance(details, list) and all(isinstance(detail, dict) for detail in details):
         entry["details"] = details
-    return entry
+    if boxes := parse_quote_boxes(item.get("quote_bounding_boxes")):
+        entry["quote_bounding_boxes"] = boxes
+    # Two quotes of one source are two citations.
+    return {"id": parse_uuid(item.get("id")) or make_uuid(to_json(entry)), **entry}
+
+
+def parse_quote_boxes(posted: Any) -> list[list[QuoteBox]]:
+    """Parse the boxes of quotes in a PDF, those of one quote in a list. [] unless all can be read: Workspace drops an
+    answer with a citation that it cannot read."""
+    try:
+        quotes = msgspec.convert(posted, list[list[QuoteBox]])
+    except msgspec.ValidationError:
+        return []
+    return [boxes for boxes in quotes if boxes][:MAX_BOXES]
 
 
 def make_uuid(text: str) -> str:

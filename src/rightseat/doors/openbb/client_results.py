@@ -16,9 +16,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat import documents
+from rightseat.documents.kinds import IMAGE_KINDS
+from rightseat.documents.table import add_rows
 from rightseat.doors.openbb.wire import as_dict, as_list, as_text, to_json
-from rightseat.errors import RightseatError
-from rightseat.http.fetch import OutboundClient
+from rightseat.errors import AddressRefused, RightseatError
+from rightseat.http.fetch import AddressRules, OutboundClient
 from rightseat.types.messages import FileMessagePart, ImageMessagePart
 from rightseat.types.text import decode_or_none, estimate_tokens
 from rightseat.types.tools import error_result
@@ -42,6 +44,8 @@ class ResultPart(Struct, frozen=True):
     kind: str | None = None
     name: str = ""
     citable: bool = True
+    is_note: bool = False
+    """A note of ours about parts that are left out."""
 
     @property
     def is_slow(self) -> bool:
@@ -57,6 +61,14 @@ class RenderedResult(Struct, frozen=True):
     """The files themselves, for tools."""
     citations: tuple[dict[str, Any], ...] = ()
     """Citations that came with the data."""
+    cut: bool = False
+    """Some of it is left out."""
+    rows: tuple[int, int] | None = None
+    """Of tables that were cut: the rows shown, and all rows."""
+    has_content: bool = True
+    """Text or images were read."""
+    unread: tuple[str, ...] = ()
+    """Names of the files and pages of which nothing was read, such as a scanned PDF."""
 
 
 def make_failed_result(code: str, message: str) -> RenderedResult:
@@ -77,7 +89,14 @@ def parse_parts(raw: Any) -> list[ResultPart] | RenderedResult:
         case {"status": str(status), **more} if "items" not in more and "content" not in more:
             return render_command_result(status, more)
         case _:
-            return list(_iter_parts(raw))[:MAX_PARTS]
+            parts = list(_iter_parts(raw))
+            left = len(parts) - MAX_PARTS
+            return parts if left <= 0 else [*parts[:MAX_PARTS], make_left_out_part(left)]
+
+
+def make_left_out_part(count: int) -> ResultPart:
+    """Make the part that tells the model of parts that are not read."""
+    return ResultPart(f"[{count} more parts are left out: at most {MAX_PARTS} are read.]", is_note=True)
 
 
 def render_command_result(status: str, more: Mapping[Any, Any]) -> RenderedResult:
@@ -128,11 +147,14 @@ async def render_result(
     if isinstance(result_parts, RenderedResult):
         return result_parts
     rendered_parts: list[RenderedResult] = []
+    unread: list[str] = []
     for number, result_part in enumerate(result_parts):
         share = max(budget // (len(result_parts) - number), MIN_PART_TOKENS)
         rendered = await render_part(result_part, share, outbound, images=images, dense=dense)
         budget -= estimate_result_tokens(rendered.text, dense=dense)
         rendered_parts.append(rendered)
+        if result_part.is_slow and (rendered.failed or not rendered.has_content):
+            unread.append(result_part.name or result_part.url)
     text = "\n\n".join(rendered.text for rendered in rendered_parts if rendered.text)
     return RenderedResult(
         text or NO_DATA.text,
@@ -141,6 +163,9 @@ async def render_result(
         images=tuple(image for rendered in rendered_parts for image in rendered.images),
         files=tuple(file for rendered in rendered_parts for file in rendered.files),
         citations=tuple(iter_citations(raw)),
+        cut=any(rendered.cut for rendered in rendered_parts),
+        rows=add_rows(*(rendered.rows for rendered in rendered_parts)),
+        unread=tuple(unread),
     )
 
 
@@ -158,6 +183,8 @@ async def render_part(
     part: ResultPart, budget: int, outbound: OutboundClient, *, images: bool, dense: bool
 ) -> RenderedResult:
     """Render one part as text within the budget, fetching its URL first."""
+    if part.is_note:
+        return RenderedResult(part.data, citable=False, cut=True)
     data: bytes | str = part.data
     kind, name = part.kind, part.name
     if part.url:
@@ -165,7 +192,8 @@ async def render_part(
         try:
             fetched = await outbound.fetch(part.url)
         except RightseatError as error:
-            return RenderedResult(f"({label} could not be fetched: {error.message})", failed=True, citable=False)
+            hint = " The setting is [server] fetch_allow." if isinstance(error, AddressRefused) else ""
+            return RenderedResult(f"({label} could not be fetched: {error.message}{hint})", failed=True, citable=False)
         if fetched.status >= 400:
             return RenderedResult(f"({label} could not be fetched: HTTP {fetched.status}.)", failed=True, citable=False)
         data, name = fetched.data, name or fetched.name
@@ -194,7 +222,12 @@ async def render_document(
         # Declared as JSON, but not necessarily JSON.
         kind = kind if data.lstrip()[:1] in ("{", "[") else None
     text = await documents.read(data, kind=kind, name=name, budget=budget, images=images)
-    return RenderedResult(text.text_with_note, text.failed, citable and not text.failed, text.images)
+    # Of an image that the model does not take, the text says only the size.
+    has_content = bool(text.images or (text.text and text.kind not in IMAGE_KINDS))
+    citable = citable and has_content and not text.failed
+    cut = text.cut and has_content
+    rendered = RenderedResult(text.text_with_note, text.failed, citable, text.images, cut=cut, rows=text.rows)
+    return replace(rendered, has_content=has_content)
 
 
 def looks_like_base64(data: str) -> bool:
@@ -210,6 +243,6 @@ def is_error_text(content: str) -> bool:
     return "error_type" in decoded or decoded.get("isError") is True
 
 
-def make_outbound() -> OutboundClient:
+def make_outbound(rules: AddressRules) -> OutboundClient:
     """Make the HTTP fetcher of one request; the caller closes it."""
-    return OutboundClient(max_bytes=MAX_BYTES, seconds=FETCH_TIMEOUT)
+    return OutboundClient(rules, max_bytes=MAX_BYTES, seconds=FETCH_TIMEOUT)

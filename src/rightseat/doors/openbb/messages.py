@@ -90,8 +90,16 @@ def make_function_call(state: EchoedState, tools: ToolsByName, *, legacy: bool) 
         queries = [{"widget_uuid": item.get("widget_uuid", item["id"])} for item in sources]
         extra = {ECHOED_ARGUMENTS_KEY: {"widget_queries": queries}, STATE_KEY: encoded_state}
         return {"function": function, "input_arguments": {"data_sources": sources}, "extra_state": extra}
-    extra = {ECHOED_ARGUMENTS_KEY: {"summary": client_calls[0].name}, STATE_KEY: encoded_state}
+    extra = {ECHOED_ARGUMENTS_KEY: describe_client_call(client_calls[0]), STATE_KEY: encoded_state}
     return {"function": function, "input_arguments": source, "extra_state": extra}
+
+
+def describe_client_call(call: ClientCall) -> dict[str, Any]:
+    """Describe a call that is not for a widget's data as OpenBB's own agents do, for the client to show."""
+    if call.function != EXECUTE_TOOL:
+        return call.source
+    target = {key: value for key, value in call.source.items() if key != "parameters"}
+    return {**target, "tool_args": call.arguments, "summary": call.name}
 
 
 def is_repeated(pending: Iterable[PendingClientCall], tools: ToolsByName, seen: set[str], *, legacy: bool) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -11,19 +12,30 @@ from msgspec.structs import replace
 from rightseat.doors.openbb import client_results
 from rightseat.doors.openbb.client_results import RenderedResult
 from rightseat.doors.openbb.messages import ClientCall, ConversationItem, PostedText, RoundTripBatch
-from rightseat.doors.openbb.read import AddedContext, CitedSource, OpenBBRequest, find_last_user_index
+from rightseat.doors.openbb.read import AddedContext, CitedSource, OpenBBRequest, ReadNotice, find_last_user_index
+from rightseat.doors.openbb.skills import GET_SKILL, parse_loaded_skill
 from rightseat.doors.openbb.wire import as_dict, to_json
 from rightseat.doors.openbb.workspace_tools import EXECUTE_TOOL
 from rightseat.http.fetch import OutboundClient
 from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, TextMessagePart, ToolCall, text_message
 from rightseat.types.sentences import get_sentence
 from rightseat.types.text import estimate_tokens
-from rightseat.types.turn import AppContext, Turn
+from rightseat.types.turn import AppContext, Turn, add_date
 
 WORD = re.compile(r"[^\W_]+(?:[.-][^\W_]+)*")
 CJK = re.compile(r"[\u2e80-\uffef]")
 MAX_CHARS = 20_000
 STEM_LENGTH = 4
+SHARE_SENTENCES = {
+    "widgets": "openbb_offered_widgets",
+    "tools": "openbb_offered_tools",
+    "skills": "openbb_offered_skills",
+    "items": "openbb_offered_items",
+    "pages": "openbb_offered_pages",
+}
+"""Sentences for the user by what an OfferedShare counts."""
+SKILL_LOADED = "The skill {slug!r} is active: follow its instructions."
+"""Result of loading a skill for the model; its text is among the instructions."""
 
 # Function words of questions.
 STOP_WORDS = frozenset(
@@ -81,10 +93,13 @@ class DataBudget:
 
 
 async def complete_turn(request: OpenBBRequest, outbound: OutboundClient) -> Turn:
-    """Return the turn with messages and context from all rendered data."""
-    # Each instruction gets at most half of the budget, at four characters per token.
-    context = [AppContext(label, value[: request.budget * 2]) for label, value in request.instructions]
-    remaining = request.budget - sum(estimate_tokens(item.value) for item in context)
+    """Return the turn with messages and context from all rendered data; add notices of what is left out."""
+    add_offer_notices(request)
+    context: list[AppContext] = []
+    remaining = request.budget
+    for label, value in request.instructions:
+        context.append(make_instruction(request, label, value, remaining // 2))
+        remaining -= estimate_tokens(context[-1].value)
     current = count_results(request.current_batches)
     parts = current + len(request.added_context) + len(request.state.urls)
     dense = request.has_small_context
@@ -112,16 +127,53 @@ async def complete_turn(request: OpenBBRequest, outbound: OutboundClient) -> Tur
     images = [image for _, rendered in (*added, *pages) for image in rendered.images]
     attached = [*images, *(request.files if request.passes_files else ())]
     messages = attach_to_last_user(messages, attached)
-    return replace(request.turn, messages=tuple(messages), context=tuple(context))
+    turn = replace(request.turn, messages=tuple(messages), context=tuple(context))
+    return add_date(turn, request.now, request.state.timezone)
 
 
 async def read_data(raw: Any, name: str, budget: DataBudget, request: OpenBBRequest) -> RenderedResult:
     """Render an added item or a page within its share; record a notice for the user if it cannot be read."""
     rendered = await budget.render(raw, images=request.supports_images)
     request.files += rendered.files
-    if rendered.failed and (request.unread_notices or request.slow_parts):
-        request.unread_notices.append(get_sentence("openbb_unread", request.language, name=name[:200]))
+    add_read_notices(request, name, rendered, is_new=not request.current_batches)
     return rendered
+
+
+def make_instruction(request: OpenBBRequest, label: str, value: str, max_tokens: int) -> AppContext:
+    """Make an instruction of at most `max_tokens`, with a notice if its text is cut."""
+    tokens = estimate_tokens(value)
+    if tokens <= max_tokens:
+        return AppContext(label, value)
+    text = get_sentence("openbb_cut", request.language, name=label.removeprefix("Follow the user's "))
+    request.notices.append(ReadNotice(text, is_new=not request.current_batches))
+    return AppContext(label, value[: len(value) * max(max_tokens, 0) // tokens] + " … (the rest does not fit)")
+
+
+def add_offer_notices(request: OpenBBRequest) -> None:
+    """Add notices of widgets, tools and skills that the model is not offered, and of added items that are not read."""
+    is_new = not request.current_batches
+    for share in (*request.left_out, *request.unread):
+        shown, total = f"{share.offered:,}", f"{share.total:,}"
+        text = get_sentence(SHARE_SENTENCES[share.kind], request.language, shown=shown, total=total)
+        request.notices.append(ReadNotice(text, is_new=is_new))
+
+
+def add_read_notices(request: OpenBBRequest, name: str, rendered: RenderedResult, *, is_new: bool) -> None:
+    """Add notices of files and pages that could not be read, and of data that was read only in part."""
+    for file in rendered.unread:
+        label = name[:200] if file in ("", name) else f"{name[:200]}: {file[:200]}"
+        is_image = (mimetypes.guess_type(file)[0] or "").startswith("image/")
+        unseen = is_image and not request.supports_images
+        text = get_sentence("openbb_unseen" if unseen else "openbb_unread", request.language, name=label)
+        request.notices.append(ReadNotice(text, failed=True, is_new=is_new))
+    if rendered.rows is not None:
+        shown, total = rendered.rows
+        text = get_sentence("openbb_rows", request.language, name=name[:200], shown=f"{shown:,}", total=f"{total:,}")
+    elif rendered.cut:
+        text = get_sentence("openbb_cut", request.language, name=name[:200])
+    else:
+        return
+    request.notices.append(ReadNotice(text, is_new=is_new))
 
 
 async def read_page(url: str, budget: DataBudget, request: OpenBBRequest) -> RenderedResult:
@@ -171,8 +223,14 @@ async def render_batch(batch: RoundTripBatch, budget: DataBudget, request: OpenB
     for trip in batch.round_trips:
         for pending, client_call, raw in zip(trip.calls, trip.client_calls, trip.results, strict=True):
             # Images of the current turn only: each costs as much as a page of text.
-            rendered = await budget.render(raw, images=request is not None and request.supports_images)
+            images = request is not None and request.supports_images
+            if client_call.function == GET_SKILL and (skill := parse_loaded_skill(raw)):
+                rendered = RenderedResult(SKILL_LOADED.format(slug=skill.slug), citable=False)
+            else:
+                rendered = await budget.render(raw, images=images)
             if request is not None:
+                # Earlier requests of the last batch have only sent its next call.
+                add_read_notices(request, name_call(client_call), rendered, is_new=batch is request.items[-1])
                 record_sources(request, client_call, rendered)
                 request.files += rendered.files
             calls.append(ToolCall(pending.id, pending.name, to_json(pending.arguments)))
@@ -182,6 +240,10 @@ async def render_batch(batch: RoundTripBatch, budget: DataBudget, request: OpenB
     # Images are a user message: tool messages hold text only.
     image_messages = [Message("user", tuple(image_parts))] if image_parts else []
     return [Message("assistant", text_parts, tuple(calls)), *tool_messages, *image_messages]
+
+
+def name_call(call: ClientCall) -> str:
+    return (call.tool.title if call.tool else "") or call.name
 
 
 def record_sources(request: OpenBBRequest, call: ClientCall, rendered: RenderedResult) -> None:

@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from rightseat.types.messages import MAX_MESSAGES
+
 STATE_KEY = "rightseat"
 """Key of our state in `extra_state`, or in the call that a legacy client echoes."""
 ECHOED_ARGUMENTS_KEY = "copilot_function_call_arguments"
@@ -35,7 +37,7 @@ WORKSPACE_FIELDS = (
 class OpenBBQuery(Struct, kw_only=True):
     """What POST /v1/query takes, in the form of 2024 and in today's."""
 
-    messages: list[Any]
+    messages: Annotated[list[Any], Meta(max_length=MAX_MESSAGES)]
     context: Any = None
     widgets: Any = None
     urls: Any = None
@@ -60,6 +62,17 @@ class OpenBBFeedback(Struct, kw_only=True):
     ai_response: Any = None
     user_prompt: Any = None
     trace_id: str | None = None
+
+
+class QuoteBox(Struct, frozen=True):
+    """A box around quoted text on a page of a PDF, in points from the page's top left."""
+
+    text: str
+    page: int
+    x0: float
+    top: float
+    x1: float
+    bottom: float
 
 
 SafeId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:@-]{1,128}\Z")]

@@ -1,4 +1,4 @@
-"""Client tools of a query: widgets, their parameter options, MCP tools and skills.
+"""Client tools of a query: widgets and MCP tools; `tool_selection` chooses those that are offered.
 
 A WorkspaceTool has both sides: the tool that the model sees, and the function call that the client knows.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container, Iterator, Mapping
-from itertools import chain
-from typing import Any
+from datetime import datetime
+from itertools import accumulate, chain, islice
+from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -17,11 +18,11 @@ import xxhash
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.doors.openbb.wire import OpenBBQuery, as_dict, as_list, as_text, make_unique_name, to_json
+from rightseat.doors.openbb.dates import parse_date
+from rightseat.doors.openbb.wire import OpenBBQuery, as_dict, as_list, as_text, to_json
 from rightseat.errors import CallerError
 from rightseat.types.model import ToolSpec
 from rightseat.types.schema import get_validator
-from rightseat.types.text import estimate_tokens
 
 GET_WIDGET = "get_widget_data"
 GET_EXTRA = "get_extra_widget_data"
@@ -30,8 +31,12 @@ GET_OPTIONS = "get_params_options"
 WIDGET_FUNCTIONS = (GET_WIDGET, GET_EXTRA)
 MAX_OPTIONS = 100
 MAX_DESCRIPTION = 600
-MAX_TOOLS = 96
+MAX_LABELS = 400
+MAX_VALUES = 200
+"""Characters of a widget's current values in its description."""
 MAX_TOOL_DESCRIPTION = 2000
+MAX_CANDIDATES = 1000
+"""Widgets, and MCP tools, among which the tools of a turn are chosen."""
 PYTHON_TYPES: dict[str, Any] = {"string": str, "number": int | float, "integer": int, "boolean": bool}
 
 EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
@@ -39,6 +44,13 @@ VALUE_FIELDS = ("current_value", "default_value", "executed_value")
 UNSET_VALUES = (None, "<<UNDEFINED>>")
 """Values for "not set", of the client and of OpenBB's own library."""
 CallKey = tuple[str, ...]
+WidgetGroup = Literal["primary", "secondary", "extra"]
+GROUP_FUNCTIONS: dict[WidgetGroup, str] = {"primary": GET_WIDGET, "secondary": GET_WIDGET, "extra": GET_EXTRA}
+GROUP_PLACES: dict[WidgetGroup, str] = {
+    "primary": ", which the user has chosen",
+    "secondary": " on the user's dashboard",
+    "extra": ", which is not on the user's dashboard",
+}
 
 
 def derive_widget_uuid(origin: str, widget: str) -> str:
@@ -55,8 +67,36 @@ class WorkspaceTool(Struct, frozen=True, kw_only=True):
     target: dict[str, Any]
     current_values: dict[str, Any] = {}
     """The widget's current parameter values, used for parameters that the model leaves out."""
+    date_params: dict[str, list[Any]] = {}
+    """The widget's parameters that are dates, with the values that are taken as they are."""
+    group: WidgetGroup | None = None
     title: str = ""
     description: str = ""
+
+    @property
+    def is_widget(self) -> bool:
+        return self.function in WIDGET_FUNCTIONS
+
+    def check_names(self, arguments: dict[str, Any]) -> None:
+        """Raise CallerError for a parameter that the widget does not have. Without it the widget would give the data
+        of its current values, and the model would take them for those that it has asked for."""
+        known = self.spec.parameters.get("properties", {})
+        unknown = next((name for name, value in arguments.items() if name not in known and value is not None), None)
+        if self.group is not None and unknown is not None:
+            names = ", ".join(known) or "none"
+            raise CallerError(f"There is no parameter {unknown[:60]!r}. The parameters of this widget: {names}.")
+
+    def convert_dates(self, arguments: dict[str, Any], now: datetime) -> dict[str, Any]:
+        """Return the model's arguments with ISO dates; raise CallerError for one that is not understood."""
+        converted = dict(arguments)
+        for name, choices in self.date_params.items():
+            value = arguments.get(name)
+            if value == "":
+                # As if it was left out: the widget's current value is used.
+                del converted[name]
+            elif value not in (None, *choices):
+                converted[name] = convert_date(name, value, choices, now)
+        return converted
 
     def to_client_arguments(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Convert the model's arguments to the client's input arguments."""
@@ -75,16 +115,38 @@ class WorkspaceTool(Struct, frozen=True, kw_only=True):
 ToolsByName = Mapping[str, WorkspaceTool]
 
 
+def convert_arguments(tools: ToolsByName, now: datetime, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Convert the arguments of a call to a tool of the client; raise CallerError for one that it does not take."""
+    if name not in tools:
+        return arguments
+    tools[name].check_names(arguments)
+    return tools[name].convert_dates(arguments, now)
+
+
+def convert_date(name: str, value: Any, choices: list[Any], now: datetime) -> Any:
+    if isinstance(value, list):
+        return [item if item in choices else convert_date(name, item, choices, now) for item in value]
+    if not isinstance(value, str):
+        return value  # Its type is refused by the schema.
+    day = parse_date(value, now)
+    if day is None:
+        raise CallerError(
+            f"{name}: {value[:60]!r} is not a date that can be understood. Write it as YYYY-MM-DD. "
+            f"Today is {now:%Y-%m-%d}, a {now:%A}."
+        )
+    return day.isoformat()
+
+
 def is_legacy_query(query: OpenBBQuery) -> bool:
     """Whether the widgets are a plain list, as in 2024, where a call names only the widget's UUID."""
     return isinstance(query.widgets, list)
 
 
-def iter_widget_tools(posted: Any) -> Iterator[WorkspaceTool]:
+def iter_widget_tools(posted: Any, now: datetime) -> Iterator[WorkspaceTool]:
     if isinstance(posted, list):
         yield from (offer for item in posted if (offer := parse_legacy_widget(as_dict(item))))
         return
-    yield from (offer for item, function in iter_widgets(posted) if (offer := parse_widget(item, function)))
+    yield from (offer for item, group in iter_widgets(posted) if (offer := parse_widget(item, group, now)))
 
 
 def parse_legacy_widget(item: dict[str, Any]) -> WorkspaceTool | None:
@@ -92,7 +154,7 @@ def parse_legacy_widget(item: dict[str, Any]) -> WorkspaceTool | None:
     if not uuid:
         return None
     return WorkspaceTool(
-        spec=ToolSpec(slugify(name) or slugify(f"widget_{uuid}"), describe_widget(item), EMPTY_SCHEMA),
+        spec=ToolSpec(slugify(name) or slugify(f"widget_{uuid}"), describe_widget(item, "secondary"), EMPTY_SCHEMA),
         function=GET_WIDGET,
         keys=((uuid,),),
         target={"widget_uuid": uuid},
@@ -101,30 +163,48 @@ def parse_legacy_widget(item: dict[str, Any]) -> WorkspaceTool | None:
     )
 
 
-def parse_widget(item: dict[str, Any], function: str) -> WorkspaceTool | None:
+def parse_widget(item: dict[str, Any], group: WidgetGroup, now: datetime) -> WorkspaceTool | None:
     uuid, origin, id = (as_text(item.get(field)) for field in ("uuid", "origin", "widget_id"))
     if not (origin and id):
         return None
     name, uuid = as_text(item.get("name")), uuid or derive_widget_uuid(origin, id)
     properties: dict[str, Any] = {}
     values: dict[str, Any] = {}
+    date_params: dict[str, list[Any]] = {}
     for param in map(as_dict, as_list(item.get("params"))):
         if not (key := as_text(param.get("name"))):
             continue
         value = next((v for field in VALUE_FIELDS if (v := param.get(field)) not in UNSET_VALUES), None)
+        if param.get("type") == "date":
+            date_params[key] = list_choices(param)
+            value = resolve_current_date(value, now)
         properties[key] = make_parameter_schema(param, value)
         if value is not None:
             values[key] = value
-    schema = valid_schema_or_empty({**EMPTY_SCHEMA, "properties": properties})
+    schema = {**EMPTY_SCHEMA, "properties": properties}
     return WorkspaceTool(
-        spec=ToolSpec(slugify(name) or slugify(id) or "widget", describe_widget(item), schema),
-        function=function,
+        spec=ToolSpec(slugify(name) or slugify(id) or "widget", describe_widget(item, group, values), schema),
+        function=GROUP_FUNCTIONS[group],
         keys=((uuid,), (origin, id)),
         target={"widget_uuid": uuid, "origin": origin, "id": id},
         current_values=values,
+        date_params=date_params,
+        group=group,
         title=name,
         description=as_text(item.get("description")),
     )
+
+
+def resolve_current_date(value: Any, now: datetime) -> Any:
+    """Return a widget's relative date as the ISO date that it means now; any other value unchanged."""
+    if not isinstance(value, str) or "$currentDate" not in value:
+        return value
+    day = parse_date(value, now)
+    return value if day is None else day.isoformat()
+
+
+def list_choices(param: dict[str, Any]) -> list[Any]:
+    return [choice for option in as_list(param.get("options")) if (choice := get_option_value(option)) is not None]
 
 
 def make_parameter_schema(param: dict[str, Any], value: Any) -> dict[str, Any]:
@@ -132,15 +212,17 @@ def make_parameter_schema(param: dict[str, Any], value: Any) -> dict[str, Any]:
     type_name = as_text(param.get("type"))
     kind = type_name if type_name in PYTHON_TYPES else "string"
     several = param.get("multi_select") is True
-    choices = [choice for option in as_list(param.get("options")) if (choice := get_option_value(option)) is not None]
+    choices = list_choices(param)
     current = parse_current_values(value, kind, choices, several=several)
     item_schema: dict[str, Any] = {"type": kind}
+    labels = ""
     if choices and not param.get("get_options") and len(choices) <= MAX_OPTIONS:
         allowed = list({to_json(value): value for value in (*choices, *current)}.values())
         same_type = all(is_of_type(choice, kind) for choice in allowed)
         item_schema = {"enum": allowed} | ({"type": kind} if same_type else {})
+        labels = describe_options(param)
     schema: dict[str, Any] = {"type": "array", "items": item_schema} if several else item_schema
-    description = as_text(param.get("description"))
+    description = " ".join(filter(None, (as_text(param.get("description")), labels)))
     if param.get("type") == "date":
         description = f"{description} (a date, YYYY-MM-DD)".strip()
     if description:
@@ -169,6 +251,18 @@ def convert_value(value: Any, kind: str) -> Any:
     return converted if math.isfinite(converted) else value
 
 
+def describe_options(param: dict[str, Any]) -> str:
+    """Describe what the options are called where that is not their value, as many as fit."""
+    parts: list[str] = []
+    for option in map(as_dict, as_list(param.get("options"))):
+        value, label = get_option_value(option), as_text(option.get("label")).strip()
+        if value is not None and label and label.casefold() != str(value).casefold():
+            parts.append(f"{value}: {label}")
+    lengths = accumulate(len(part) + 2 for part in parts)
+    fitting = [part for part, length in zip(parts, lengths, strict=True) if length <= MAX_LABELS]
+    return f"({', '.join(fitting)})" if fitting else ""
+
+
 def get_option_value(option: Any) -> Any:
     value = option.get("value") if isinstance(option, dict) else option
     return value if isinstance(value, str | int | float) else None
@@ -178,12 +272,15 @@ def is_of_type(value: Any, kind: str) -> bool:
     return isinstance(value, PYTHON_TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
 
 
-def describe_widget(item: dict[str, Any]) -> str:
-    """Describe a widget for the model: name, description, metadata, source and columns."""
+def describe_widget(item: dict[str, Any], group: WidgetGroup, values: Mapping[str, Any] | None = None) -> str:
+    """Describe a widget for the model: name, whether the user has chosen it, description, current values, metadata,
+    source and columns."""
     name, description = as_text(item.get("name")), as_text(item.get("description"))
-    parts = [f"Get the data of the widget {name!r} on the user's dashboard." if name else "Get a widget's data."]
+    parts = [f"Get the data of the widget{f' {name!r}' if name else ''}{GROUP_PLACES[group]}."]
     if description and description != name:
         parts.append(description.rstrip(".") + ".")
+    if values:
+        parts.append(f"It shows {format_values(values)}.")
     metadata = {**as_dict(item.get("metadata"))}
     metadata.pop("lastUpdated", None)  # changes on every request and would defeat prompt caching
     source = as_text(metadata.pop("source", "")) or as_text(item.get("source"))
@@ -197,50 +294,43 @@ def describe_widget(item: dict[str, Any]) -> str:
     return " ".join(parts)[:MAX_DESCRIPTION]
 
 
-def valid_schema_or_empty(schema: Any) -> dict[str, Any]:
-    """Return the schema if it is valid, else an empty one, so that the tool can still be called."""
-    if not isinstance(schema, dict) or not schema:
-        return EMPTY_SCHEMA
+def with_valid_schema(tool: WorkspaceTool) -> WorkspaceTool:
+    """Return the tool with an empty schema if its own is not valid, so that it can still be called."""
     try:
-        get_validator(schema)
+        get_validator(tool.spec.parameters)
     except CallerError:
-        return EMPTY_SCHEMA
-    return schema
+        return replace(tool, spec=replace(tool.spec, parameters=EMPTY_SCHEMA))
+    return tool
 
 
 def slugify(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:48].strip("_")
 
 
-def collect_tools(
-    query: OpenBBQuery, reserved: Container[str] = (), max_tokens: int | None = None
-) -> dict[str, WorkspaceTool]:
-    """Collect the tools of a query by name: selected widgets, dashboard widgets, then the rest, as many as
-    fit into `max_tokens`. `reserved` names belong to the server's own tools."""
+def format_values(values: Mapping[str, Any]) -> str:
+    """Format a widget's current values: `symbol AAPL, interval 1d`."""
+    texts = (f"{name} {value if isinstance(value, str) else to_json(value)}" for name, value in values.items())
+    joined = ", ".join(texts)
+    return joined if len(joined) <= MAX_VALUES else joined[: MAX_VALUES - 1] + "…"
+
+
+def collect_tools(query: OpenBBQuery, now: datetime, reserved: Container[str] = ()) -> dict[str, WorkspaceTool]:
+    """Collect widgets and MCP tools by name, in the order of the query: widgets that the user has chosen first. Their
+    schemas are not checked yet. `reserved` names belong to the server's own tools."""
     tools: dict[str, WorkspaceTool] = {}
-    others = chain(iter_mcp_tools(query.tools), iter_skill_tools(query.skills_catalog))
-    for offer in chain(iter_widget_tools(query.widgets), others):
-        if not add_tool(tools, offer, reserved, max_tokens):
-            break
-    if dynamic := make_options_tool(query, tools):
-        add_tool(tools, dynamic, reserved, max_tokens)
+    numbers: dict[str, int] = {}
+    widgets = islice(iter_widget_tools(query.widgets, now), MAX_CANDIDATES)
+    for tool in chain(widgets, islice(iter_mcp_tools(query.tools), MAX_CANDIDATES)):
+        name = tool.spec.name
+        # Counted on from the last number: a thousand widgets may have one name.
+        number = numbers.get(name, 0) + 1
+        unique = name if number == 1 else f"{name}_{number}"
+        while unique in tools or unique in reserved:
+            number += 1
+            unique = f"{name}_{number}"
+        numbers[name] = number
+        tools[unique] = replace(tool, spec=replace(tool.spec, name=unique))
     return tools
-
-
-def add_tool(
-    tools: dict[str, WorkspaceTool], tool: WorkspaceTool, reserved: Container[str], max_tokens: int | None
-) -> bool:
-    name = make_unique_name(tool.spec.name, reserved, tools)
-    spec = replace(tool.spec, name=name)
-    used = sum(estimate_tool_tokens(other.spec) for other in tools.values()) if max_tokens is not None else 0
-    if len(tools) >= MAX_TOOLS or (tools and max_tokens is not None and used + estimate_tool_tokens(spec) > max_tokens):
-        return False
-    tools[name] = replace(tool, spec=spec)
-    return True
-
-
-def estimate_tool_tokens(spec: ToolSpec) -> int:
-    return estimate_tokens(spec.name + spec.description + str(spec.parameters))
 
 
 def iter_mcp_tools(posted: Any) -> Iterator[WorkspaceTool]:
@@ -250,7 +340,7 @@ def iter_mcp_tools(posted: Any) -> Iterator[WorkspaceTool]:
             continue
         description = as_text(item.get("description"))[:MAX_TOOL_DESCRIPTION]
         yield WorkspaceTool(
-            spec=ToolSpec(slugify(name) or "tool", description, valid_schema_or_empty(item.get("input_schema"))),
+            spec=ToolSpec(slugify(name) or "tool", description, as_dict(item.get("input_schema")) or EMPTY_SCHEMA),
             function=EXECUTE_TOOL,
             keys=((server, name), ("", name)),
             target={"server_id": server, "tool_name": name},
@@ -259,54 +349,15 @@ def iter_mcp_tools(posted: Any) -> Iterator[WorkspaceTool]:
         )
 
 
-def iter_skill_tools(posted: Any) -> Iterator[WorkspaceTool]:
-    """Yield the tool that fetches the text of one of the user's skills, if there are any."""
-    skills = [item for item in map(as_dict, as_list(posted)) if as_text(item.get("slug"))]
-    if not skills:
-        return
-    lines = "; ".join(f"{item['slug']}: {as_text(item.get('description'))}" for item in skills)
-    schema = {"type": "string", "enum": list(dict.fromkeys(item["slug"] for item in skills))}
-    about = f"Get the instructions of a skill before doing what it is for. Skills: {lines}"[:MAX_TOOL_DESCRIPTION]
-    parameters = {**EMPTY_SCHEMA, "properties": {"slug": schema}, "required": ["slug"]}
-    spec = ToolSpec("get_skill_content", about, parameters)
-    yield WorkspaceTool(spec=spec, function="get_skill_content", keys=(), target={})
+def group_widgets(posted: Any) -> dict[str, list[dict[str, Any]]]:
+    """Return the posted widgets by group. A legacy list has the widgets of the dashboard."""
+    groups = {"secondary": posted} if isinstance(posted, list) else as_dict(posted)
+    names = ("primary", "secondary", "extra")
+    return {name: [item for item in as_list(groups.get(name)) if isinstance(item, dict)] for name in names}
 
 
-def make_options_tool(query: OpenBBQuery, tools: ToolsByName) -> WorkspaceTool | None:
-    """Make the tool that lists a parameter's values, for parameters whose options only the widget's server knows."""
-    queries: dict[str, Any] = {}
-    by_key = {key: name for name, offer in tools.items() if offer.function in WIDGET_FUNCTIONS for key in offer.keys}
-    for item, _ in iter_widgets(query.widgets):
-        origin, id = as_text(item.get("origin")), as_text(item.get("widget_id"))
-        tool_name = by_key.get((as_text(item.get("uuid")),)) or by_key.get((origin, id))
-        for param in map(as_dict, as_list(item.get("params"))):
-            name = as_text(param.get("name"))
-            if tool_name and name and param.get("get_options") is True:
-                arguments = {"options_endpoint_input_args": inherit_values(param, tools[tool_name].current_values)}
-                queries[f"{tool_name}.{name}"] = {"origin": origin, "id": id, "param": name, **arguments}
-    if not queries:
-        return None
-    description = "List the values that a parameter of a widget may take. Ask before using one that was not named."
-    schema = {"parameter": {"type": "string", "enum": list(queries)}}
-    parameters = {**EMPTY_SCHEMA, "properties": schema, "required": ["parameter"]}
-    spec = ToolSpec("get_parameter_options", description, parameters)
-    return WorkspaceTool(spec=spec, function=GET_OPTIONS, keys=(), target=queries)
-
-
-def iter_widgets(posted: Any) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield the widgets of the dashboard with the function that gets their data."""
-    groups = as_dict(posted)
-    for group, function in (("primary", GET_WIDGET), ("secondary", GET_WIDGET), ("extra", GET_EXTRA)):
-        yield from ((as_dict(item), function) for item in as_list(groups.get(group)))
-
-
-def inherit_values(param: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of the options endpoint, inherited from current values of other parameters."""
-    inherited_values: dict[str, Any] = {}
-    for option in map(as_dict, as_list(param.get("options_params"))):
-        name, source = as_text(option.get("name")), as_text(option.get("inherit_value_from"))
-        if name and source in values:
-            inherited_values[name] = values[source]
-        elif name and option.get("value") is not None:
-            inherited_values[name] = option["value"]
-    return inherited_values
+def iter_widgets(posted: Any) -> Iterator[tuple[dict[str, Any], WidgetGroup]]:
+    """Yield the widgets with their group, those that the user has chosen first."""
+    posted_groups = as_dict(posted)
+    for group in GROUP_FUNCTIONS:
+        yield from ((as_dict(item), group) for item in as_list(posted_groups.get(group)))

@@ -16,11 +16,12 @@ from rightseat.doors.openbb import messages
 from rightseat.doors.openbb.artifacts import format_artifact, make_citations, normalize_citation
 from rightseat.doors.openbb.client_results import make_outbound
 from rightseat.doors.openbb.read import OpenBBRequest
+from rightseat.doors.openbb.table_rules import apply_rules
 from rightseat.doors.openbb.turn import complete_turn
-from rightseat.doors.openbb.wire import PendingClientCall, as_dict
-from rightseat.errors import INTERNAL_ERROR, GuardrailRefused, OutputGuarded, RightseatError
+from rightseat.doors.openbb.wire import PendingClientCall, as_dict, as_list, to_json
+from rightseat.errors import INTERNAL_ERROR, CallerError, GuardrailRefused, OutputGuarded, RightseatError, TooLarge
 from rightseat.http.endpoint import SSE_HEADERS, Host, format_retry_after, make_reply
-from rightseat.http.reply import Reply, ResponseStart
+from rightseat.http.reply import EarlyStart, Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
 from rightseat.types.events import (
     Artifact,
@@ -35,11 +36,14 @@ from rightseat.types.events import (
     ReasoningEnd,
     RunFailed,
     RunFinished,
+    RunStarted,
     StepStart,
     Suggestions,
     TextDelta,
     TextStart,
 )
+from rightseat.types.language import Language
+from rightseat.types.messages import ToolCall
 from rightseat.types.output import RunOutput
 from rightseat.types.sentences import get_sentence
 from rightseat.types.streams import closing
@@ -60,23 +64,33 @@ def refuse(error: RightseatError) -> Reply:
     return make_reply(status, encode({"detail": error.message, "code": error.code}), *format_retry_after(error))
 
 
+def refuse_for(error: RightseatError, headers: dict[str, str]) -> Reply:
+    """Answer an error of a request whose body was not read. What is too large is said in a stream: the client shows
+    nothing of any other response."""
+    if not isinstance(error, TooLarge):
+        return refuse(error)
+    language: Language = "zh" if headers.get("accept-language", "").lower().startswith("zh") else "en"
+    text = f"{get_sentence('openbb_too_large', language)} ({error.code})"
+    return make_reply(200, TEXT_EVENT + encode(text) + b"}\n\n", content_type=b"text/event-stream; charset=utf-8")
+
+
 async def stream_answer(request: OpenBBRequest, host: Host) -> Reply:
-    """Stream the answer. The response head is sent with the first event, so that no keep-alive precedes it."""
+    """Stream the answer. The response head is sent with the first event, or early where that is late."""
     writer = OpenBBEventWriter(request)
     trace_header = ((b"x-trace-id", request.trace_id.encode()),) if request.trace_id else ()
     head = ResponseStart(200, (*SSE_HEADERS, *trace_header), KEEP_ALIVE_COMMENT, failure=FAILURE_FRAME)
-    started = False
-    for piece in writer.write_opening():
-        if not started:
-            started = True
-            yield head
-        yield piece
+    opening = b"".join(writer.write_opening())
+    started = bool(opening)
+    if started:
+        yield head
+        yield opening
+    else:
+        # The test harness of OpenBB's library fails at a comment before the first event; Workspace skips it.
+        yield EarlyStart(head, quiet=not request.reads_comments)
     if request.pending_calls or not request.items:
         return
-    async with make_outbound() as outbound:
-        turn = await complete_turn(request, outbound)
-    for piece in writer.write_unread_notices():
-        yield piece
+    async with make_outbound(request.fetch_rules) as outbound:
+        turn = await apply_rules(request, await complete_turn(request, outbound), host)
     # One generator, not two nested ones: each token would pay for the second.
     async with closing(host.run(turn)) as events:
         async for event in events:
@@ -92,11 +106,18 @@ async def stream_answer(request: OpenBBRequest, host: Host) -> Reply:
                 yield piece
 
 
+def format_details(details: Any) -> list[Any] | None:
+    """Return the details of a status update, which Workspace takes as objects and texts."""
+    items = [details] if isinstance(details, dict | str) and details else as_list(details)
+    return [item if isinstance(item, dict | str) else to_json(item) for item in items] or None
+
+
 class OpenBBEventWriter:
     def __init__(self, request: OpenBBRequest) -> None:
         self.request = request
         self.has_text = False
         self.has_output = False
+        self.notices_written = False
         self.reasoning: list[str] = []
         self.output = RunOutput()
         """The calls so far."""
@@ -110,12 +131,25 @@ class OpenBBEventWriter:
         elif count := self.request.slow_parts:
             yield from self.write_status(self.say("reading_files" if count > 1 else "reading_file", count=count))
 
-    def write_unread_notices(self) -> Iterator[bytes]:
-        for sentence in self.request.unread_notices:
-            yield from self.write_status(sentence, "WARNING")
+    def write_notices(self) -> Iterator[bytes]:
+        """Write what was left out or not read, as status updates; each is told once in a turn."""
+        if self.notices_written:
+            return
+        self.notices_written = True
+        for notice in self.request.notices:
+            if notice.is_new:
+                yield from self.write_status(notice.text, "WARNING" if notice.failed else "INFO")
+
+    def write_notices_as_text(self) -> Iterator[bytes]:
+        """Write all notices of the turn below the answer, for clients that show text only."""
+        if self.request.notices and not self.request.shows_events:
+            yield from self.write_sentence("\n".join(f"({notice.text})" for notice in self.request.notices))
 
     def write_event(self, event: Event) -> Iterator[bytes]:
         match event:
+            case RunStarted():
+                # Not before: a run that is refused has a status of its own.
+                yield from self.write_notices()
             case TextStart():
                 if self.has_text:
                     yield from self.write_text(PARAGRAPH)
@@ -185,11 +219,15 @@ class OpenBBEventWriter:
             case Artifact():
                 yield from self.write_sse("copilotMessageArtifact", format_artifact(event, self.request.artifact_names))
             case Citations(items):
-                yield from self.write_sse("copilotCitationCollection", {"citations": [*map(normalize_citation, items)]})
+                # A tool may yield anything.
+                values: list[Any] = list(items)
+                citations = [normalize_citation(item) for item in values if isinstance(item, dict)]
+                yield from self.write_sse("copilotCitationCollection", {"citations": citations})
             case Suggestions(prompts):
                 yield from self.write_sse("copilotPromptSuggestions", {"suggestions": list(prompts)})
-            case Custom("progress", {"message": str(text)}):
-                yield from self.write_status(text)
+            case Custom("progress", {"message": str(text)} as value):
+                kind = "WARNING" if value.get("warning") is True else "INFO"
+                yield from self.write_status(text, kind, format_details(value.get("details")))
             case Custom("history_cut", value):
                 yield from self.write_status(self.say("history_cut"), details=[value])
             case _:
@@ -199,15 +237,29 @@ class OpenBBEventWriter:
         if event.pending:
             outputs = (self.output.calls.get(id) for id in event.pending)
             calls = (output.call for output in outputs if output and output.ended)
-            pending = [PendingClientCall(c.id, c.name, as_dict(decode_or_none(c.arguments))) for c in calls]
-            yield from self.write_function_call(pending)
-        elif event.reason in CUT_OFF_REASONS:
+            yield from self.write_client_calls([*calls])
+            return
+        if event.reason in CUT_OFF_REASONS:
             yield from self.write_sentence(self.say(event.reason))
         elif not self.has_text and not self.has_output:
             yield from self.write_sentence(self.say("no_answer"))
         elif self.request.sources and self.request.shows_events:
             collection = {"citations": make_citations(self.request.sources)}
             yield from self.write_sse("copilotCitationCollection", collection)
+        yield from self.write_notices_as_text()
+
+    def write_client_calls(self, calls: list[ToolCall]) -> Iterator[bytes]:
+        """Write the calls with the arguments that the client takes. The engine has refused others already; an agent
+        of another kind has no such check."""
+        pending = []
+        for call in calls:
+            try:
+                arguments = self.request.convert_arguments(call.name, as_dict(decode_or_none(call.arguments)))
+                pending.append(PendingClientCall(call.id, call.name, arguments))
+            except CallerError as error:
+                yield from self.write_sentence(error.message)
+                return
+        yield from self.write_function_call(pending)
 
     def write_function_call(self, pending: list[PendingClientCall], *, resumed: bool = False) -> Iterator[bytes]:
         """Write the function call that ends the stream."""

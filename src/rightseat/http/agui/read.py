@@ -10,6 +10,8 @@ from msgspec import Meta, Struct
 from rightseat.errors import AgentNotFound, CallerError
 from rightseat.http.endpoint import Host, Request, make_tool_spec, parse_plugins_header
 from rightseat.types.messages import (
+    MAX_MESSAGES,
+    MAX_TOOLS,
     FileMessagePart,
     ImageMessagePart,
     Message,
@@ -66,9 +68,9 @@ class AguiResume(Struct, rename="camel"):
 class RunAgentInput(Struct, rename="camel", kw_only=True):
     thread_id: Id = ""
     run_id: Id = ""
-    messages: list[AguiMessage] = []
-    tools: list[AguiTool] | None = None
-    context: list[AguiContext] | None = None
+    messages: Annotated[list[AguiMessage], Meta(max_length=MAX_MESSAGES)] = []
+    tools: Annotated[list[AguiTool], Meta(max_length=MAX_TOOLS)] | None = None
+    context: Annotated[list[AguiContext], Meta(max_length=MAX_TOOLS)] | None = None
     state: Any = None
     forwarded_props: Any = None
     resume: list[AguiResume] | None = None

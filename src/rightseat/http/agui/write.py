@@ -8,8 +8,6 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
-
 from rightseat.errors import INTERNAL_ERROR, RightseatError
 from rightseat.http.agui.read import INPUT_REQUIRED
 from rightseat.http.endpoint import SSE_HEADERS, format_retry_after, make_reply
@@ -41,11 +39,11 @@ from rightseat.types.events import (
     TextEnd,
     TextStart,
 )
+from rightseat.types.json_values import encode_json
 from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, MessagePart, TextMessagePart
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
 
-encode_json = msgspec.json.Encoder().encode
 CUT_CALL_RESULT = '{"error":{"code":"stopped","message":"The answer was stopped before this call was whole."}}'
 CUSTOM_NAMES: dict[type, str] = {Artifact: "artifact", Citations: "citations", Suggestions: "suggestions"}
 TITLES = {400: "Invalid request body", 401: "Unauthorized", 404: "Not found", 409: "Thread already running"}

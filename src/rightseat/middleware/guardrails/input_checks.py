@@ -14,6 +14,7 @@ from rightseat.types.messages import Message, MessagePart, TextMessagePart, text
 from rightseat.types.model import InfillPrompt, Model, RawPrompt, Tokenizes, find_protocol
 from rightseat.types.text import estimate_tokens
 from rightseat.types.turn import Turn
+from rightseat.types.workers import run_sized
 
 log = logging.getLogger(__name__)
 ModelLookup = Callable[[str | None], Model | None]
@@ -167,7 +168,7 @@ async def count_tokens(text: str, model: Model | None) -> int:
     """Count tokens by the model's tokenizer, else estimate them."""
     tokenizer = find_protocol(model, Tokenizes)
     if tokenizer is None:
-        return estimate_tokens(text)
+        return await run_sized(len(text), estimate_tokens, text)
     return len(await tokenizer.tokenize(text, add=False, special=False, pieces=False))
 
 

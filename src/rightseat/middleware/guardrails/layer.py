@@ -27,7 +27,8 @@ from rightseat.types.events import Event
 from rightseat.types.messages import Message, TextMessagePart, text_message
 from rightseat.types.model import Model, ModelWrapper, Prompt
 from rightseat.types.streams import closing
-from rightseat.types.turn import ClientTopics, Turn
+from rightseat.types.turn import ClientTopics, Turn, measure_turn
+from rightseat.types.workers import INLINE_SIZE, run_sized
 
 NO_TOPICS = ClientTopics()
 
@@ -65,15 +66,20 @@ def guardrails(guards: GuardrailPolicies, find_model: ModelLookup) -> Layer:
             guard = guards.for_assistant(turn.assistant)
             if not guard and turn.client.topics == NO_TOPICS:
                 return inner(turn)
-            turn = apply_turn_settings(guard, apply_local_rules(guard, turn))
-            if needs_checks(guard):
+            if needs_checks(guard) or measure_turn(turn) > INLINE_SIZE:
                 return stream_after_checks(inner, guard, turn, find_model)
+            turn = apply_rules(guard, turn)
             # Without output rules, no generator of its own: it would cost time for each token.
             return stream_filtered(inner(turn), guard, turn) if has_output_rules(guard) else inner(turn)
 
         return respond
 
     return layer
+
+
+def apply_rules(guard: GuardrailPolicy, turn: Turn) -> Turn:
+    """Return the turn as the local rules allow it, with the policy's settings; raise GuardrailRefused."""
+    return apply_turn_settings(guard, apply_local_rules(guard, turn))
 
 
 def apply_turn_settings(guard: GuardrailPolicy, turn: Turn) -> Turn:
@@ -88,7 +94,9 @@ def apply_turn_settings(guard: GuardrailPolicy, turn: Turn) -> Turn:
 async def stream_after_checks(
     inner: Responder, guard: GuardrailPolicy, turn: Turn, find_model: ModelLookup
 ) -> AsyncIterator[Event]:
-    turn = await run_checks(guard, turn, find_model)
+    turn = await run_sized(measure_turn(turn), apply_rules, guard, turn)
+    if needs_checks(guard):
+        turn = await run_checks(guard, turn, find_model)
     events = inner(turn)
     async with closing(stream_filtered(events, guard, turn) if has_output_rules(guard) else events) as stream:
         async for event in stream:
@@ -114,7 +122,14 @@ class FencedResultsModel(ModelWrapper):
         self.key = secrets.token_bytes(16)
 
     def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
-        return self.model.stream(self.fence_prompt(prompt))
+        size = sum(len(message.text) for message in prompt.messages if message.role == "tool")
+        return self.model.stream(self.fence_prompt(prompt)) if size <= INLINE_SIZE else self.stream_large(prompt, size)
+
+    async def stream_large(self, prompt: Prompt, size: int) -> AsyncIterator[ModelChunk]:
+        prompt = await run_sized(size, self.fence_prompt, prompt)
+        async with closing(self.model.stream(prompt)) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
     def fence_prompt(self, prompt: Prompt) -> Prompt:
         names = {call.id: call.name for message in prompt.messages for call in message.calls}

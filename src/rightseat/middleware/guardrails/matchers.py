@@ -11,7 +11,7 @@ import re
 import string
 import unicodedata
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -19,6 +19,7 @@ from typing import Protocol
 import jsonschema_rs
 
 from rightseat.errors import ConfigError
+from rightseat.types.workers import PIECE_CHARS, split_text
 
 WORD_EDGE = "\x00"
 """Symbol between word and non-word characters. No text contains it: control characters are removed."""
@@ -46,6 +47,8 @@ WINDOW = 200
 """Characters of a stream that are matched at once; a longer match may be missed."""
 _LINEAR = jsonschema_rs.RegexOptions(size_limit=MAX_BYTES, dfa_size_limit=MAX_BYTES)
 _ANCHORS = re.compile(r"^\^|(?<!\\)(?:\\\\)*\$$")
+_ANCHOR = re.compile(r"(?<!\[)\^|\$|\\[AzZ]")
+"""What may be an anchor at the text's start or end. Such an expression is matched in the whole text only."""
 _NON_WORD = re.compile(r"\W")
 
 
@@ -71,7 +74,12 @@ def is_word_symbol(symbol: str) -> bool:
 
 def fold_letters(text: str) -> str:
     """Return the folded visible characters without white space; fast for long texts."""
-    return text.translate({ord(char): fold_char(char).replace(SPACE, "") for char in set(text)})
+    table: dict[int, str] = {}
+    pieces = []
+    for piece in split_text(text):
+        table.update((ord(char), fold_char(char).replace(SPACE, "")) for char in set(piece) if ord(char) not in table)
+        pieces.append(piece.translate(table))
+    return "".join(pieces)
 
 
 def fold_text(text: str) -> str:
@@ -243,7 +251,27 @@ class PatternList:
         return bool(self.entries)
 
     def matches(self, text: str) -> bool:
-        return any(check.is_valid(text) for check in self.checks)
+        """Whether an expression matches in a whole text; in a long text, a match has at most `PIECE_CHARS`."""
+        if len(text) <= 2 * PIECE_CHARS:
+            return any(check.is_valid(text) for check in self.checks)
+        pieces = list(split_at_words(text))
+        return any(
+            check.is_valid(text) if _ANCHOR.search(pattern) else any(check.is_valid(piece) for piece in pieces)
+            for pattern, check in zip(self.entries, self.checks, strict=True)
+        )
+
+
+def split_at_words(text: str) -> Iterator[str]:
+    """Yield overlapping pieces of a long text. They begin and end beside characters that belong to no word, if there
+    are such: a cut is no word edge that the text does not have."""
+    start = 0
+    while start + 2 * PIECE_CHARS < len(text):
+        middle, end = start + PIECE_CHARS, start + 2 * PIECE_CHARS
+        edge = _NON_WORD.search(text, end, end + PIECE_CHARS)
+        yield text[start : edge.start() if edge else end]
+        edge = _NON_WORD.search(text, middle - PIECE_CHARS // 2, middle)
+        start = edge.end() if edge else middle
+    yield text[start:]
 
 
 def compile_pattern(pattern: str) -> jsonschema_rs.Draft202012Validator:

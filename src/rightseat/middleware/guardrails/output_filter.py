@@ -34,9 +34,12 @@ from rightseat.types.events import (
 from rightseat.types.stores import IdGenerator
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
+from rightseat.types.workers import INLINE_SIZE, run_sized
 
 log = logging.getLogger(__name__)
 PARAGRAPH = "\n\n"
+PIECE_COST = 4
+"""How much more a character of a stream costs than one of a whole text: the end of each piece may become a match."""
 
 
 def has_output_rules(guard: GuardrailPolicy) -> bool:
@@ -52,11 +55,11 @@ async def stream_filtered(events: AsyncIterator[Event], guard: GuardrailPolicy, 
     async with closing(events):
         async for event in events:
             try:
-                if type(event) is TextDelta:
+                if type(event) is TextDelta and len(event.text) * PIECE_COST <= INLINE_SIZE:
                     for piece in output.filter_text(event):
                         yield TextDelta(event.id, piece.text, piece.logprobs)
                     continue
-                for part in await output.filter_other_event(event):
+                for part in await output.filter_event(event):
                     yield part
             except RuleViolation as violation:
                 for part in output.stop_answer(violation):
@@ -95,7 +98,8 @@ class OutputFilter:
 
     async def filter_event(self, event: Event) -> list[Event]:
         if isinstance(event, TextDelta):
-            return [TextDelta(event.id, piece.text, piece.logprobs) for piece in self.filter_text(event)]
+            pieces = await run_sized(len(event.text) * PIECE_COST, self.filter_text, event)
+            return [TextDelta(event.id, piece.text, piece.logprobs) for piece in pieces]
         return await self.filter_other_event(event)
 
     async def filter_other_event(self, event: Event) -> list[Event]:
@@ -109,7 +113,8 @@ class OutputFilter:
                 self.current_text_id = ""
                 if id not in self.filters:
                     self.start_text(id)
-                return [ReasoningDelta(id, piece.text) for piece in self.filters[id].feed(TextPiece(text))]
+                pieces = await run_sized(len(text) * PIECE_COST, self.filters[id].feed, TextPiece(text))
+                return [ReasoningDelta(id, piece.text) for piece in pieces]
             case TextEnd(id) | ReasoningEnd(id):
                 rest = await self.end_text(id) if isinstance(event, TextEnd) else self.end_reasoning(id)
                 self.open_items.track(event)
@@ -117,13 +122,15 @@ class OutputFilter:
             case RunFinished():
                 return [*await self.flush(), event]
             case CallStart() | CallArgs() | CallEnd():
-                return self.hold_call(event)
+                size = sum(len(part.json) for part in self.calls.get(event.id, ()) if isinstance(part, CallArgs))
+                return await run_sized(size if isinstance(event, CallEnd) else 0, self.hold_call, event)
             case SubRunEvent(run, event=inside):
                 self.current_text_id = ""
                 answer = self.nested.setdefault(run, OutputFilter(self.guard, self.turn))
                 return [replace(event, event=part) for part in await answer.filter_event(inside)]
             case Suggestions() | CallResult():
-                return self.filter_side_event(event)
+                size = len(event.content) if isinstance(event, CallResult) else 0
+                return await run_sized(size, self.filter_side_event, event)
             case _:
                 pass
         self.open_items.track(event)

@@ -2,7 +2,7 @@
 
 A pattern is a sequence of character classes with minimum and maximum counts. It gives two expressions: one
 for a match, one for an end of the text that may become a match. All counts are bounded, so matching time and
-held text are bounded too.
+held text are bounded too. A long text is searched in pieces: a search by `re` holds the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator
 from functools import cached_property, lru_cache
+from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
 
 from msgspec import Struct
+
+from rightseat.types.workers import PIECE_CHARS
 
 CharacterRun = tuple[str, int, int]
 _RUN_SYNTAX = re.compile(r"(\[[^\]]+\]|\\?.)(?:\{(\d+)(?:,(\d+))?\})?", re.DOTALL)
@@ -45,6 +48,22 @@ class DataPattern(Struct, frozen=True, eq=False, dict=True):
     def regex(self) -> re.Pattern[str]:
         return re.compile(self.expression, re.ASCII)
 
+    @cached_property
+    def max_length(self) -> int:
+        """The characters of the longest match."""
+        return sum(most for _, _, most in self.runs)
+
+    @cached_property
+    def literal(self) -> str:
+        """The first literal characters of the form: a text without them has no match."""
+        characters: list[str] = []
+        for kind, least, most in self.runs:
+            if least == most == 1 and not kind.startswith(("[", r"\d")):
+                characters.append(kind[-1])
+            elif characters:
+                break
+        return "".join(characters)
+
     @property
     def expression(self) -> str:
         (kind, least, most), *others = self.runs
@@ -64,10 +83,20 @@ class DataPattern(Struct, frozen=True, eq=False, dict=True):
 
     def find(self, text: str, start: int) -> re.Match[str] | None:
         """Return the first valid match from `start` on, or None."""
-        while (match := self.regex.search(text, start)) is not None:
-            if self.is_valid is None or self.is_valid(match[0]):
+        while start < len(text):
+            # The piece after `limit` is read only by matches that begin before it, and by their look-ahead.
+            limit = start + PIECE_CHARS
+            end = limit + self.max_length + 1
+            if self.literal and text.find(self.literal, start, end) < 0:
+                start = limit
+                continue
+            match = self.regex.search(text, start, end)
+            if match is None or match.start() >= limit:
+                start = limit
+            elif self.is_valid is None or self.is_valid(match[0]):
                 return match
-            start = match.start() + 1
+            else:
+                start = match.start() + 1
         return None
 
 
@@ -248,6 +277,7 @@ class PersonalDataFinder:
         # Patterns are case-sensitive and ASCII only.
         prefixes = "|".join(shape.prefix_expression for _, shape in self.patterns)
         self.prefix_regex = re.compile(prefixes or r"(?!)", re.ASCII)
+        self.max_length = max((shape.max_length for _, shape in self.patterns), default=0)
         self.any_regex = re.compile("|".join(shape.expression for _, shape in self.patterns) or r"(?!)", re.ASCII)
 
     def find_edits(self, text: str, start: int = 0) -> Iterator[Edit]:
@@ -255,19 +285,25 @@ class PersonalDataFinder:
         # In a short text, one search for all patterns is cheaper and mostly finds nothing.
         if len(text) < SHORT_TEXT and self.any_regex.search(text, start) is None:
             return
-        edits: dict[DataPattern, Edit | None] = {}
+        # The next match of each pattern; of two at one place, the first pattern in order wins.
+        candidates = [
+            (match.start(), order, match.end())
+            for order, (_, shape) in enumerate(self.patterns)
+            if (match := shape.find(text, start)) is not None
+        ]
+        heapify(candidates)
         position = start
-        while True:
-            for kind, shape in self.patterns:
-                known = edits.get(shape, Edit(-1, 0, ""))
-                if known is not None and known.start < position:
-                    match = shape.find(text, position)
-                    edits[shape] = Edit(match.start(), match.end(), f"[{kind}]") if match else None
-            first = min((edit for edit in edits.values() if edit), key=lambda edit: edit.start, default=None)
-            if first is None:
-                return
-            yield first
-            position = first.end
+        while candidates:
+            first, order, end = candidates[0]
+            kind, shape = self.patterns[order]
+            if first >= position:
+                yield Edit(first, end, f"[{kind}]")
+                position = end
+            match = shape.find(text, position)
+            if match is None:
+                heappop(candidates)
+            else:
+                heapreplace(candidates, (match.start(), order, match.end()))
 
     def redact(self, text: str) -> str:
         parts, position = [], 0
@@ -291,18 +327,23 @@ class PersonalDataScan:
     def feed(self, text: str) -> int:
         """Take more text and its final edits; return how many characters at its end are undecided."""
         text, at = self.text + text, self.position
-        while True:
-            begun = self.finder.prefix_regex.search(text, at)
-            limit = begun.start() if begun else len(text)
-            edit = next(self.finder.find_edits(text, at), None)
-            if edit is None or edit.start >= limit:
+        limit = self.find_open_match(text, at)
+        for edit in self.finder.find_edits(text, at):
+            if edit.start >= limit:
                 break
             self.edits.append(Edit(edit.start + self.offset, edit.end + self.offset, edit.text))
             at = edit.end
+            if at > limit:
+                limit = self.find_open_match(text, at)
         keep = max(limit - 1, 0)
         self.text, self.position = text[keep:], max(limit, at) - keep
         self.offset += keep
         return len(text) - limit
+
+    def find_open_match(self, text: str, start: int) -> int:
+        """Return where the text's end may become a match, from `start` on; else the text's length."""
+        begun = self.finder.prefix_regex.search(text, max(start, len(text) - self.finder.max_length))
+        return begun.start() if begun else len(text)
 
     def close(self) -> None:
         for edit in self.finder.find_edits(self.text, self.position):

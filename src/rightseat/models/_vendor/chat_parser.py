@@ -72,15 +72,6 @@ _CHUNK_DECODER = Decoder(UpstreamChatChunk)
 _STRING_DECODER = Decoder(str)
 
 
-def _decode_arguments(function: UpstreamFunctionDelta) -> str:
-    if not isinstance(function.arguments, Raw):
-        return ""
-    raw = bytes(function.arguments)
-    if raw.startswith(b'"'):
-        return _STRING_DECODER.decode(raw)
-    return "" if raw == b"null" else raw.decode()
-
-
 _FINISH_REASONS: dict[str, FinishReason] = {
     "stop": "stop",
     "length": "length",
@@ -201,10 +192,22 @@ class ChatStreamParser(StreamParser):
         out: list[ModelChunk] = []
         for piece in pieces:
             function = piece.function or UpstreamFunctionDelta()
-            out += self._calls.feed(piece.index, piece.id, function.name, _decode_arguments(function))
+            out += self._calls.feed(piece.index, piece.id, function.name, self._decode_arguments(function))
             if piece.extra_content is not None:
                 self._recorder.add_signature(self._calls.last_number, piece.extra_content)
         return out
+
+    def _decode_arguments(self, function: UpstreamFunctionDelta) -> str:
+        if not isinstance(function.arguments, Raw):
+            return ""
+        raw = bytes(function.arguments)
+        if raw.startswith(b'"'):
+            return self._decode(raw, _STRING_DECODER)
+        try:
+            return "" if raw == b"null" else raw.decode()
+        except UnicodeDecodeError as error:
+            # Raw bytes are not checked when the chunk is decoded.
+            raise self.errors.invalid_response("arguments that are no UTF-8") from error
 
 
 def _read_details(entries: list[Any]) -> list[ModelChunk]:

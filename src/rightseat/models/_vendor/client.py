@@ -21,7 +21,9 @@ from rightseat.models._vendor.errors import RETRYABLE, VendorErrors
 from rightseat.models._vendor.exchange import StreamExchange, Timeouts
 from rightseat.models._vendor.parser import StreamParser
 from rightseat.types.chunks import ModelChunk
+from rightseat.types.messages import measure_messages
 from rightseat.types.model import Model, Prompt
+from rightseat.types.workers import run_sized
 
 T = TypeVar("T")
 LONE_SURROGATE = "A message contains half a character (a lone surrogate): send valid text."
@@ -80,12 +82,15 @@ class VendorModel(Model):
         """Return the headers that are made anew for each prompt."""
         return {}
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+    def _encode_request(self, prompt: Prompt) -> tuple[VendorRequest, bytes]:
         request = self._build_request(prompt)
         try:
-            body = msgspec.json.encode(request.body)
+            return request, msgspec.json.encode(request.body)
         except UnicodeEncodeError as error:
             raise CallerError(LONE_SURROGATE) from error
+
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+        request, body = await run_sized(measure_messages(prompt.messages), self._encode_request, prompt)
         head = await self._make_head(self._url, request.headers)
         exchange, chunks = await self._retry(lambda: self._start_exchange(head, body, request.make_parser()))
         try:
@@ -103,6 +108,9 @@ class VendorModel(Model):
             await exchange.drain()
         finally:
             exchange.close()
+            if not exchange.response.complete:
+                # Clients that leave together: each one's upstream is closed before the first one's run is taken down.
+                await asyncio.sleep(0)
 
     async def _retry(self, attempt: Callable[[], Awaitable[T]]) -> T:
         return await call_with_retry(attempt, is_retryable=lambda error: type(error) in RETRYABLE, tries=self._tries)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from threading import Lock
 from typing import Any
 
 import msgspec
@@ -30,6 +31,8 @@ class ThinkingCache:
         self._max_bytes = max_bytes
         self._split_blob = split_blob
         self._size = 0
+        # A long conversation is written into a request in a worker thread.
+        self._lock = Lock()
         self._entries: OrderedDict[bytes, bytes] = OrderedDict()
 
     def store(self, prompt: Prompt, answer: Iterable[ModelChunk]) -> None:
@@ -91,18 +94,21 @@ class ThinkingCache:
                     self._put(_make_call_key(single), part.provider, self._split_blob(part.blob, number))
 
     def _get(self, key: bytes) -> tuple[ProviderData, ...]:
-        if key not in self._entries:
-            return ()
-        self._entries.move_to_end(key)
-        provider, blob = msgspec.json.decode(self._entries[key])
+        with self._lock:
+            if key not in self._entries:
+                return ()
+            self._entries.move_to_end(key)
+            entry = self._entries[key]
+        provider, blob = msgspec.json.decode(entry)
         return (ProviderData(provider, blob),)
 
     def _put(self, key: bytes, provider: str, blob: Any) -> None:
         entry = msgspec.json.encode([provider, blob])
-        self._size += len(entry) - len(self._entries.pop(key, b""))
-        self._entries[key] = entry
-        while self._size > self._max_bytes:
-            self._size -= len(self._entries.popitem(last=False)[1])
+        with self._lock:
+            self._size += len(entry) - len(self._entries.pop(key, b""))
+            self._entries[key] = entry
+            while self._size > self._max_bytes:
+                self._size -= len(self._entries.popitem(last=False)[1])
 
 
 def _digest_questions(conversation: str, messages: Iterable[Message]) -> Any:

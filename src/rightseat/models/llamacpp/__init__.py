@@ -1,8 +1,9 @@
 """Local models by llama.cpp: chat, raw completion, tokenization and embeddings.
 
 `options` makes a model from its spec; `model` implements it. `process` starts `child` in a process of its own,
-`supervision` keeps it running; `client` speaks HTTP to it; `slot_scheduler` and `prefix_cache` reuse what a slot
-has read. `template`, `template_probe` and `sandbox` render chat templates; `control_tokens` guards them against
+`supervision` keeps it running, and `brokered` asks the supervisor of several workers for it; `client` speaks HTTP to
+it; `slot_scheduler` and `prefix_cache` reuse what a slot has read.
+`template`, `template_probe` and `sandbox` render chat templates; `control_tokens` guards them against
 injected control tokens; `answer_start` has continued messages and the caller's grammar; `token_counts` counts
 messages; `thinking` switches a template's thinking; `tool_ranking` chooses tools for tiny models; `embedder` computes
 embeddings, `rerank` ranks documents. `raw_prompt` builds prompts without a template, `infill` those with a gap,

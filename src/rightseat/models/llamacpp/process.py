@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from rightseat.config.secret import Secret
 from rightseat.errors import LocalModelNotStarted
@@ -45,11 +46,19 @@ class SupervisionPolicy:
     """Timeouts of requests."""
 
 
+class EngineAddress(Struct, frozen=True):
+    """Where an engine answers, and its key."""
+
+    url: str
+    key: str
+
+
 class ServerProcess:
     """One child process and its client."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
+        self.address = EngineAddress("", "")
         self._client: LlamaServerClient | None = None
         self._stderr_tail: deque[str] = deque(maxlen=20)
         self._stderr_task = asyncio.create_task(self._read_stderr())
@@ -93,6 +102,7 @@ class ServerProcess:
                 f"The local model {launch.model.name} cannot be loaded: {ready.error.rstrip('.')}. {image_hint}"
                 'Its own log is shown with log_level = "debug" in [server].'
             )
+        self.address = EngineAddress(ready.url, key)
         own_server = launch.binary is None
         self._client = LlamaServerClient(ready.url, Secret(key), own_server=own_server, timeouts=policy.timeouts)
         while not await self._client.is_healthy():

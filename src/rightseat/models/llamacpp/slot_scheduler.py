@@ -6,7 +6,8 @@ Here a conversation returns to its own slot. Any other prompt gets the least rec
 longest prefix that it shares with an idle slot or with a CachedPrefix is first copied there. The evicted
 prompt goes to the server's prompt cache, from where it can return.
 
-A prompt waits only when no slot is free. Slots of attached servers are not managed.
+A prompt waits only when no slot is free. Slots of attached servers and of an engine that several workers share are not
+managed.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 
 from rightseat.errors import ConfigError, ContextTooLong, RightseatError
+from rightseat.models.llamacpp.brokered import find_engines_socket
 from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.client import ChatEvent, CompletionChunk, LlamaServer, LlamaServerClient
 from rightseat.models.llamacpp.prefix_cache import CachedPrefix, PromptText, remove_file, save_prefix
@@ -251,7 +253,7 @@ async def _assign_slot(
     server: LlamaServer, request: dict[str, Any], prompt: PromptText, conversation: ConversationRef
 ) -> AsyncIterator[dict[str, Any]]:
     """Acquire a slot of our own server; yields the request with its number."""
-    if server.launch is None:
+    if server.launch is None or find_engines_socket() is not None:
         yield request
         return
     client = await server.client()
@@ -278,7 +280,7 @@ def _prompt_key(prompt: PromptText | dict[str, Any]) -> PromptText:
 async def precache_prefix(server: LlamaServer, prefix: PromptText) -> None:
     """Ensure that a prompt prefix is cached on disk; processes and saves it if it is not."""
     launch = server.launch
-    if launch is None or launch.slot_save_path is None:
+    if launch is None or launch.slot_save_path is None or find_engines_socket() is not None:
         return
     client = await server.client()
     known = _prefixes.setdefault(launch, [])

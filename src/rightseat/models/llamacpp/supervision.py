@@ -13,9 +13,10 @@ from typing import Any
 from rightseat.config.secret import Secret
 from rightseat.errors import Incomplete, LocalModelDied, LocalModelNotStarted, UpstreamRefused
 from rightseat.http.retry import compute_backoff
+from rightseat.models.llamacpp.brokered import BrokeredServer, find_engines_socket
 from rightseat.models.llamacpp.child import LaunchOptions
 from rightseat.models.llamacpp.client import ChatEvent, ChunkT, CompletionChunk, LlamaServerClient
-from rightseat.models.llamacpp.process import ServerProcess, SupervisionPolicy
+from rightseat.models.llamacpp.process import EngineAddress, ServerProcess, SupervisionPolicy
 from rightseat.types.streams import closing
 
 log = logging.getLogger(__name__)
@@ -60,6 +61,13 @@ class ManagedServer:
     async def client(self) -> LlamaServerClient:
         """Return the client of the running child; waits during a restart."""
         return (await self._wait_for_child()).client
+
+    async def find_address(self, *, lost: bool) -> EngineAddress:
+        """Return the address of the running child; waits during a restart. `lost`: a connection to it broke."""
+        child = self._running_child()
+        if lost and child is not None:
+            await child.has_exited()
+        return (await self._wait_for_child()).address
 
     def stream_completion(self, request: dict[str, Any]) -> AsyncIterator[CompletionChunk]:
         return self._stream(lambda client: client.stream_completion(request))
@@ -180,10 +188,10 @@ SharedServerKey = tuple[asyncio.AbstractEventLoop, LaunchOptions, SupervisionPol
 
 @dataclass(slots=True)
 class SharedServerEntry:
-    """A ManagedServer with its user count."""
+    """A server with its user count."""
 
     key: SharedServerKey
-    server: ManagedServer
+    server: ManagedServer | BrokeredServer
     users: int = 0
     started: bool = False
     starting: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -193,7 +201,7 @@ _shared_servers: dict[SharedServerKey, SharedServerEntry] = {}
 
 
 class SharedServer:
-    """A reference-counted ManagedServer, one per LaunchOptions: `start` joins or starts it, the last `close`
+    """A reference-counted server, one per LaunchOptions: `start` joins or starts it, the last `close`
     stops it."""
 
     def __init__(self, launch: LaunchOptions, policy: SupervisionPolicy | None = None) -> None:
@@ -214,7 +222,7 @@ class SharedServer:
         if self._entry is not None:
             return
         key = (asyncio.get_running_loop(), self.launch, self._policy, _file_version(self.launch))
-        entry = _shared_servers.setdefault(key, SharedServerEntry(key, ManagedServer(self.launch, self._policy)))
+        entry = _shared_servers.setdefault(key, SharedServerEntry(key, _make_server(self.launch, self._policy)))
         entry.users += 1
         try:
             async with entry.starting:
@@ -240,10 +248,22 @@ class SharedServer:
     def stream_chat(self, request: dict[str, Any]) -> AsyncIterator[ChatEvent]:
         return self._get_server().stream_chat(request)
 
-    def _get_server(self) -> ManagedServer:
+    async def find_address(self, *, lost: bool) -> EngineAddress:
+        """Return the address of an engine that this process has started."""
+        server = self._get_server()
+        assert isinstance(server, ManagedServer)
+        return await server.find_address(lost=lost)
+
+    def _get_server(self) -> ManagedServer | BrokeredServer:
         if self._entry is None:
             raise LocalModelNotStarted("The local model is not started, or was closed.")
         return self._entry.server
+
+
+def _make_server(launch: LaunchOptions, policy: SupervisionPolicy) -> ManagedServer | BrokeredServer:
+    """Make a server of this process, or, in one of several workers, that of the supervisor."""
+    path = find_engines_socket()
+    return ManagedServer(launch, policy) if path is None else BrokeredServer(launch, policy, path)
 
 
 async def _release(entry: SharedServerEntry) -> None:

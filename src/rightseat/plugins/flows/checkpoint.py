@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import secrets
+from collections import Counter
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -18,7 +20,7 @@ from rightseat.plugins.plugin import END, START, Flow, Step
 from rightseat.types.events import Usage
 from rightseat.types.language import Language
 from rightseat.types.sentences import get_sentence
-from rightseat.types.stores import CheckpointStore, Store
+from rightseat.types.stores import CheckpointStore, SharedStore, Store, replace_checkpoint
 from rightseat.types.threads import THREAD_BUSY
 from rightseat.types.tools import Ask
 from rightseat.types.turn import Owner, Turn
@@ -51,6 +53,8 @@ class FlowProgress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     spoken: bool = False
     """The last step has streamed its output to the user."""
     usage: Usage | None = None
+    runner: str = ""
+    """Worker that runs it; empty while it waits for an answer and after an interruption."""
 
     # The current step
     begun: bool = False
@@ -153,51 +157,75 @@ def resolve_next_step(flow: Flow, name: str | None) -> str | None:
     return None if idle else name
 
 
-_leases: WeakKeyDictionary[object, set[tuple[str, str]]] = WeakKeyDictionary()
-"""Leased keys by store; only the store survives a reload."""
 _decode_progress = msgspec.json.Decoder(FlowProgress).decode
 MAX_LOOKBACK = 8
+_PROCESS = secrets.token_hex(8)
+"""Name of this process at a store that gives it none."""
+_active_runs: WeakKeyDictionary[object, Counter[str]] = WeakKeyDictionary()
+"""Runs of this process by store. A run that the store could not free ends here all the same."""
 
 
 class FlowCheckpoint:
-    """Stored progress and lease of one flow run. Call `close` when the run ends, however it ends.
+    """Stored progress of one flow run, and the right to go on with it. Call `close` when the run ends, however it ends.
 
-    Nothing is stored where the store keeps no checkpoints.
+    The stored progress names the worker that runs it, and each write replaces exactly the body that this run wrote
+    before: of two that go on with the same progress one runs each step. Nothing is stored where the store keeps no
+    checkpoints.
     """
 
     def __init__(self, store: Store | CheckpointStore | None, owner: Owner) -> None:
         self.store: CheckpointStore | None = store if isinstance(store, CheckpointStore) else None
+        shared: object = store
+        self.worker = shared.worker if isinstance(shared, SharedStore) else _PROCESS
         self.owner = owner
-        self.key = ""
+        self.held: FlowProgress | None = None
+        """The progress as this run has stored it last, and its encoded form: a step may change its state in place."""
+        self.body = b""
+        self.active_run = ""
+        """Id of the run that this process runs, or is about to."""
+        self.lock = asyncio.Lock()
 
     async def begin(self, flow: Flow, question: str, turn: Turn, *, only_one: bool = False) -> FlowProgress:
         """Start a new run, or resume an unfinished one. `only_one`: Conflict if the same request runs just now in
         this conversation, as when it was sent twice."""
         key = make_checkpoint_key(flow, question, turn)
-        if not self.acquire_lease(key):
-            if only_one:
-                raise Conflict(THREAD_BUSY)
-            key = f"{key}-{secrets.token_hex(8)}"
-            self.acquire_lease(key)
-            return start_progress(flow, question, key=key)
-        unfinished = await self.load(key)
-        if unfinished is not None and unfinished.flow == flow.id and unfinished.digest == flow.digest:
-            return await self.claim(unfinished)
-        return start_progress(flow, question, key=key)
+        progress = await self.acquire(key, flow, question)
+        if progress is None and only_one:
+            raise Conflict(THREAD_BUSY)
+        return progress or await self.begin_beside(key, flow, question)
+
+    async def acquire(self, key: str, flow: Flow, question: str) -> FlowProgress | None:
+        """Return the progress of the key's run, unfinished or new; None if another runs it."""
+        body = await self.load_body(key)
+        stored = decode_progress(body)
+        if not await self.is_free(stored):
+            return None
+        progress = start_progress(flow, question, key=key)
+        if stored is not None and is_run_of(stored, flow):
+            progress = replace(stored, serial=stored.serial + 1)
+        return progress if await self.hold(progress, body) else None
+
+    async def begin_beside(self, key: str, flow: Flow, question: str) -> FlowProgress:
+        """Start a new run under a key of its own, which nothing resumes."""
+        progress = start_progress(flow, question, key=f"{key}-{secrets.token_hex(8)}")
+        await self.hold(progress, None)
+        return progress
 
     async def has_unfinished(self, flow: Flow, question: str, turn: Turn) -> bool:
         """Whether a run of this request waits or was interrupted: it goes on, and nothing runs twice."""
         unfinished = await self.load(make_checkpoint_key(flow, question, turn))
-        return unfinished is not None and unfinished.flow == flow.id and unfinished.digest == flow.digest
+        return unfinished is not None and is_run_of(unfinished, flow)
 
     async def resume(self, state: Any, flow: Flow, answers: tuple[Any, ...], language: Language = "en") -> FlowProgress:
         """Resume a run with answers to its questions; ContinuationGone if it went on meanwhile."""
         progress = restore_progress(state, flow, language)
-        if not self.acquire_lease(progress.key):
+        resumed = replace(progress.with_answers(answers), serial=progress.serial + 1)
+        body = await self.load_body(progress.key)
+        if self.store is not None and not (
+            await self.is_waiting(progress, decode_progress(body)) and await self.hold(resumed, body)
+        ):
             raise ContinuationGone(get_sentence("ask_expired", language))
-        if self.store is not None and not await self.is_current(progress):
-            raise ContinuationGone(get_sentence("ask_expired", language))
-        return await self.claim(progress.with_answers(answers))
+        return resumed
 
     async def find_interrupted_question(self, flow: Flow, turn: Turn) -> str:
         """Return the request of a run that crashed after its question was answered, if this turn repeats the
@@ -210,60 +238,135 @@ class FlowCheckpoint:
             if progress is None or progress.digest != flow.digest or progress.asks or not progress.asked:
                 continue
             is_answer = turn.answers or turn.repeats_answer or follows_question(turn, progress.asked)
-            if is_answer and not self.is_leased(progress.key):
+            if is_answer and await self.is_free(progress):
                 return question
         return ""
 
     async def abandon(self, state: Any, flow: Flow) -> None:
         """Delete a run whose question was declined: the same request starts a new run."""
         progress = restore_progress(state, flow)
-        if self.acquire_lease(progress.key) and await self.is_current(progress):
-            await self.delete()
+        body = await self.load_body(progress.key)
+        if self.store is not None and await self.is_waiting(progress, decode_progress(body)):
+            await replace_checkpoint(self.store, self.owner, progress.key, body, None)
 
-    async def is_current(self, progress: FlowProgress) -> bool:
-        """Whether the stored run has not advanced since `progress`."""
+    async def has_gone_on(self, state: Any) -> bool:
+        """Whether the run of this saved progress has been resumed since."""
+        try:
+            progress = msgspec.convert(state, FlowProgress)
+        except msgspec.ValidationError:
+            return False
         stored = await self.load(progress.key)
-        return stored is not None and (stored.run, stored.serial) == (progress.run, progress.serial)
+        return stored is not None and stored.run == progress.run and stored.serial > progress.serial
 
-    async def claim(self, progress: FlowProgress) -> FlowProgress:
-        claimed = replace(progress, serial=progress.serial + 1)
-        await self.save(claimed)
-        return claimed
+    async def is_waiting(self, progress: FlowProgress, stored: FlowProgress | None) -> bool:
+        """Whether the stored run has not advanced since `progress`, and nobody runs it."""
+        return stored is not None and is_same_run(stored, progress) and await self.is_free(stored)
+
+    async def is_free(self, progress: FlowProgress | None) -> bool:
+        """Whether no living worker runs it."""
+        if progress is None or not progress.runner:
+            return True
+        if progress.runner == self.worker:
+            return not self.active_runs[progress.run]
+        if not isinstance(self.store, SharedStore):
+            return True
+        return progress.runner in await self.store.find_dead([progress.runner])
 
     async def load(self, key: str) -> FlowProgress | None:
-        body = await self.store.get_checkpoint(self.owner, key) if self.store is not None else None
+        return decode_progress(await self.load_body(key))
+
+    async def load_body(self, key: str) -> bytes | None:
+        return await self.store.get_checkpoint(self.owner, key) if self.store is not None else None
+
+    async def hold(self, progress: FlowProgress, expected: bytes | None) -> bool:
+        """Store the progress as run by this worker, in place of the `expected` body; False if another was faster."""
+        held = replace(progress, runner=self.worker)
+        body = msgspec.json.encode(held)
+        self.set_active_run(held.run)
         try:
-            return None if body is None else _decode_progress(body)
-        except msgspec.DecodeError:
-            # Another version wrote it.
-            return None
-
-    async def save(self, progress: FlowProgress) -> None:
-        if self.store is not None:
-            await self.store.save_checkpoint(self.owner, progress.key, msgspec.json.encode(progress))
-
-    async def delete(self) -> None:
-        if self.store is not None and self.key:
-            await self.store.delete_checkpoint(self.owner, self.key)
-
-    @property
-    def leases(self) -> set[tuple[str, str]]:
-        """The leased keys by owner, shared by all runs with the same store."""
-        return set() if self.store is None else _leases.setdefault(self.store, set())
-
-    def is_leased(self, key: str) -> bool:
-        return (self.owner.name, key) in self.leases
-
-    def acquire_lease(self, key: str) -> bool:
-        """Lease the key; False if another run holds it."""
-        if self.is_leased(key):
-            return False
-        self.leases.add((self.owner.name, key))
-        self.key = key
+            if self.store is not None and not await replace_checkpoint(
+                self.store, self.owner, held.key, expected, body
+            ):
+                self.set_active_run("")
+                return False
+        except asyncio.CancelledError:
+            # It may have been stored: `close` frees it.
+            self.held, self.body = held, body
+            raise
+        self.held, self.body = held, body
         return True
 
-    def close(self) -> None:
-        self.leases.discard((self.owner.name, self.key))
+    @property
+    def active_runs(self) -> Counter[str]:
+        return Counter() if self.store is None else _active_runs.setdefault(self.store, Counter())
+
+    def set_active_run(self, run: str) -> None:
+        """Note which run this process runs; none if it is empty."""
+        if self.active_run:
+            self.active_runs.subtract([self.active_run])
+            if not self.active_runs[self.active_run]:
+                del self.active_runs[self.active_run]
+        self.active_run = run
+        if run:
+            self.active_runs[run] += 1
+
+    async def save(self, progress: FlowProgress) -> None:
+        """Store the progress; Conflict if another worker has gone on with the run. One that waits is free."""
+        if self.store is None or self.held is None:
+            return
+        # Branches of a step save at the same time, and each save replaces the one before.
+        async with self.lock:
+            saved = replace(progress, runner="" if progress.asks else self.worker)
+            body = msgspec.json.encode(saved)
+            if not await replace_checkpoint(self.store, self.owner, saved.key, self.body, body):
+                # The store drops what is too old or too much. Nobody has gone on with it, then.
+                is_dropped = await self.load_body(saved.key) is None
+                if not (is_dropped and await replace_checkpoint(self.store, self.owner, saved.key, None, body)):
+                    raise Conflict(THREAD_BUSY)
+            self.held, self.body = saved, body
+
+    async def delete(self) -> None:
+        """Delete the stored progress, unless another has gone on with it."""
+        await self.replace_own(None)
+
+    async def close(self) -> None:
+        """Give up the right to go on with the run."""
+        try:
+            if self.held is not None and self.held.runner:
+                await self.replace_own("")
+        finally:
+            self.set_active_run("")
+
+    async def replace_own(self, runner: str | None) -> None:
+        """Set the runner of the stored progress, or delete it, if it is still this run's."""
+        if self.store is None or self.held is None:
+            return
+        async with self.lock:
+            # Read again: a save that was cancelled may have been stored.
+            body = await self.load_body(self.held.key)
+            stored = decode_progress(body)
+            if stored is None or not is_same_run(stored, self.held) or stored.runner not in ("", self.worker):
+                return
+            changed = None if runner is None else msgspec.json.encode(replace(stored, runner=runner))
+            await replace_checkpoint(self.store, self.owner, self.held.key, body, changed)
+
+
+def decode_progress(body: bytes | None) -> FlowProgress | None:
+    try:
+        return None if body is None else _decode_progress(body)
+    except msgspec.DecodeError:
+        # Another version wrote it.
+        return None
+
+
+def is_run_of(progress: FlowProgress, flow: Flow) -> bool:
+    """Whether it is a run of the flow as it is now."""
+    return progress.flow == flow.id and progress.digest == flow.digest
+
+
+def is_same_run(stored: FlowProgress, progress: FlowProgress) -> bool:
+    """Whether both are of one run, resumed equally often."""
+    return (stored.run, stored.serial) == (progress.run, progress.serial)
 
 
 def follows_question(turn: Turn, question: str) -> bool:

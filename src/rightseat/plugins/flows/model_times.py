@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from time import monotonic
-from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import Struct
@@ -60,17 +59,15 @@ def decode_times(body: bytes | None) -> ModelTimes:
         return ModelTimes()
 
 
-_times: WeakKeyDictionary[CheckpointStore, ModelTimes] = WeakKeyDictionary()
-"""Measurements by store; only the store survives a reload."""
-
-
 async def save_measured(store: CheckpointStore, flow: str, measured: MeasuredCalls) -> None:
     """Add a run's model calls to the stored ones."""
-    if store not in _times:
-        stored = decode_times(await store.get_checkpoint(TIMES_OWNER, TIMES_KEY))
-        _times.setdefault(store, stored)
-    _times[store].add(flow, measured)
-    await store.save_checkpoint(TIMES_OWNER, TIMES_KEY, msgspec.json.encode(_times[store]), KEPT_SECONDS)
+
+    def add_measured(body: bytes | None) -> bytes:
+        times = decode_times(body)
+        times.add(flow, measured)
+        return msgspec.json.encode(times)
+
+    await store.update_checkpoint(TIMES_OWNER, TIMES_KEY, add_measured, KEPT_SECONDS)
 
 
 class TimedModel(ModelWrapper):

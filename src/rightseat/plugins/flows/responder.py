@@ -25,7 +25,7 @@ from rightseat.engine.repeats import (
     read_text_answer,
     record_effect,
 )
-from rightseat.engine.resume import pause_batch, resume_batch, take_continuation
+from rightseat.engine.resume import claim_continuation, pause_batch, resume_batch
 from rightseat.engine.structured import generate_structured
 from rightseat.engine.tool_calls import ToolCallBatch
 from rightseat.errors import Conflict, ContinuationGone, FlowFailed, FlowStopped, NotConfigured, RightseatError
@@ -52,9 +52,9 @@ from rightseat.types.events import (
 from rightseat.types.language import Language, detect_language
 from rightseat.types.messages import Message, ToolCall
 from rightseat.types.sentences import get_sentence
-from rightseat.types.stores import CheckpointStore, Continuation, IdGenerator, Store
+from rightseat.types.stores import CheckpointStore, Continuation, ContinuationClaim, IdGenerator, Store
 from rightseat.types.streams import closing
-from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, Result, Tool, ToolContext, is_approved
+from rightseat.types.tools import Pause, Result, Tool, ToolContext, is_approved, make_approval
 from rightseat.types.turn import Turn, check_agent_depth
 
 log = logging.getLogger(__name__)
@@ -145,11 +145,11 @@ class FlowTool:
 
     async def call(self, args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
         checkpoint = FlowCheckpoint(self.store, ctx.turn.owner)
-        request, origin = args["request"], find_origin(ctx.turn)
+        request, origin = args["request"], await find_origin(ctx.turn)
         asked_again = isinstance(ctx.state, dict) and RERUN in ctx.state
         try:
             if ctx.state is None and (rerun := await self.find_rerun(checkpoint, request, ctx.turn)):
-                ask = Ask(get_sentence("run_again", ctx.turn.get_language()), "confirm", APPROVAL_SCHEMA)
+                ask = make_approval(get_sentence("run_again", ctx.turn.get_language()))
                 yield Pause((ask,), {RERUN: msgspec.to_builtins(rerun)})
                 return
             if asked_again:
@@ -171,7 +171,7 @@ class FlowTool:
             await self.end(checkpoint)
             raise
         finally:
-            checkpoint.close()
+            await checkpoint.close()
             await self.save_times()
 
     def time_model(self, services: FlowServices) -> FlowServices:
@@ -312,6 +312,7 @@ class FlowResponder:
     """Answers a turn with a flow. `name` is its name at the doors; `question` stands in for an empty one."""
 
     can_ask = True
+    presents_artifacts = True
 
     def __init__(self, name: str, flow: Flow, get_services: GetServices, store: Store, *, question: str = "") -> None:
         self.name = name
@@ -359,40 +360,57 @@ class FlowResponder:
 
     async def begin(self, turn: Turn, tool: Tool) -> tuple[IdGenerator, ToolCallBatch] | None:
         """Return the call to run: a new one, or the one saved when it paused; None where nothing is asked for."""
-        continuation = await take_continuation(self.store, turn, self.name)
-        if continuation is None:
-            checkpoint = FlowCheckpoint(self.store, turn.owner)
-            interrupted = await checkpoint.find_interrupted_question(self.flow, turn)
-            if turn.answers and not interrupted:
-                raise ContinuationGone(get_sentence("ask_expired", turn.get_language()))
-            user_texts = (message.text.strip() for message in reversed(turn.messages) if message.role == "user")
-            request = interrupted or next(user_texts, "") or self.question
-            asks_nothing = turn.repeats_answer or await is_end_of_talk(self.store, turn)
-            if asks_nothing and not interrupted and not await checkpoint.has_unfinished(self.flow, request, turn):
-                return None
-            ids = IdGenerator()
-            arguments = msgspec.json.encode({"request": request}).decode()
-            call = ToolCall(ids.new_call_id(), CALL_NAME, arguments)
-            batch = self.make_batch(Message("assistant", calls=(call,), id=ids.new_message_id()), tool, turn, ids)
-            batch.begin(())
-            return ids, batch
+        claim = await self.claim(turn)
+        if claim is not None:
+            async with claim:
+                return await self.resume(turn, tool, claim)
+        checkpoint = FlowCheckpoint(self.store, turn.owner)
+        interrupted = await checkpoint.find_interrupted_question(self.flow, turn)
+        if turn.answers and not interrupted:
+            raise ContinuationGone(get_sentence("ask_expired", turn.get_language()))
+        user_texts = (message.text.strip() for message in reversed(turn.messages) if message.role == "user")
+        request = interrupted or next(user_texts, "") or self.question
+        asks_nothing = turn.repeats_answer or await is_end_of_talk(self.store, turn)
+        if asks_nothing and not interrupted and not await checkpoint.has_unfinished(self.flow, request, turn):
+            return None
+        ids = IdGenerator()
+        arguments = msgspec.json.encode({"request": request}).decode()
+        call = ToolCall(ids.new_call_id(), CALL_NAME, arguments)
+        batch = self.make_batch(Message("assistant", calls=(call,), id=ids.new_message_id()), tool, turn, ids)
+        batch.begin(())
+        return ids, batch
+
+    async def claim(self, turn: Turn) -> ContinuationClaim | None:
+        """Claim the question that the turn answers. One whose run has gone on since, in a worker that died, is over:
+        the run goes on from its progress."""
+        claim = await claim_continuation(self.store, turn, self.name)
+        if claim is None or not isinstance(self.store, CheckpointStore):
+            return claim
+        checkpoint = FlowCheckpoint(self.store, turn.owner)
+        async with claim:
+            for call in claim.continuation.calls.values():
+                if call.paused and await checkpoint.has_gone_on(call.state):
+                    await claim.settle()
+                    return None
+        return claim
+
+    async def resume(self, turn: Turn, tool: Tool, claim: ContinuationClaim) -> tuple[IdGenerator, ToolCallBatch]:
+        """Return the call that paused, with the turn's answers."""
+        continuation = claim.continuation
         if continuation.digest != self.flow.digest:
             raise ContinuationGone(get_sentence("flow_changed", turn.get_language()))
         ids = IdGenerator(continuation.ticket, continuation.number)
         batch = self.make_batch(continuation.added[-1], tool, turn, ids)
-        await resume_batch(batch, continuation, self.get_services(self.flow, turn).model)
+        await resume_batch(batch, claim, self.get_services(self.flow, turn).model)
         if batch.early_results:
             await self.abandon(turn, continuation)
         return ids, batch
 
     async def abandon(self, turn: Turn, continuation: Continuation) -> None:
         checkpoint = FlowCheckpoint(self.store, turn.owner)
-        try:
-            for call in continuation.calls.values():
-                if call.paused and RERUN not in (call.state or {}):
-                    await checkpoint.abandon(call.state, self.flow)
-        finally:
-            checkpoint.close()
+        for call in continuation.calls.values():
+            if call.paused and RERUN not in (call.state or {}):
+                await checkpoint.abandon(call.state, self.flow)
 
     def make_batch(self, message: Message, tool: Tool, turn: Turn, ids: IdGenerator) -> ToolCallBatch:
         return ToolCallBatch(message, {CALL_NAME: tool}, turn, ids, self.store, self.flow.timeout + GRACE_SECONDS)

@@ -26,7 +26,8 @@ from rightseat.types.language import Language
 from rightseat.types.model import Model, ModelWrapper, Prompt
 from rightseat.types.sentences import get_sentence
 from rightseat.types.streams import closing, with_timeout
-from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, fingerprint_tools, is_approved
+from rightseat.types.text import escape_invisible
+from rightseat.types.tools import Ask, Pause, fingerprint_tools, is_approved, make_approval
 from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
@@ -115,14 +116,14 @@ ACTION, RETRY, SKIP, STOP = "then", "retry", "skip", "stop"
 
 def make_confirmation(flow: Flow, step: Step, language: Language) -> Ask:
     text = get_sentence("allow_step", language, step=describe_step(step), flow=flow.id)
-    return Ask(escape_unprintable(text), "confirm", APPROVAL_SCHEMA)
+    return make_approval(escape_invisible(text))
 
 
 def make_rerun_question(flow: Flow, step: Step, language: Language) -> Ask:
     text = get_sentence("rerun_step", language, step=describe_step(step), flow=flow.id)
     action = {"type": "string", "enum": [RETRY, SKIP, STOP], "description": get_sentence("rerun_choices", language)}
     schema = {"type": "object", "properties": {ACTION: action}, "required": [ACTION]}
-    return Ask(escape_unprintable(text), "form", schema)
+    return Ask(escape_invisible(text), "form", schema)
 
 
 def describe_step(step: Step) -> str:
@@ -130,11 +131,6 @@ def describe_step(step: Step) -> str:
     target = step.params.get("endpoint") or step.params.get("tool") or step.params.get("flow")
     called = f"{step.kind} {target}" if isinstance(target, str) else step.kind
     return f"{step.name!r} ({called})"
-
-
-def escape_unprintable(text: str) -> str:
-    """Escape unprintable characters and those that change the display order."""
-    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
 
 
 STEP_EVENT = "flow_step"

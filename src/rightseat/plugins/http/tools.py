@@ -21,7 +21,8 @@ from rightseat.plugins.plugin import Operation, Plugin, make_tool_name
 from rightseat.types.events import Event
 from rightseat.types.language import Language, detect_language
 from rightseat.types.sentences import get_sentence
-from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, Result, Tool, ToolContext, error_result, is_approved
+from rightseat.types.text import escape_invisible
+from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext, error_result, is_approved, make_approval
 from rightseat.types.turn import Turn
 
 CallStage = Literal["start", "values", "file", "confirm"]
@@ -61,14 +62,9 @@ class OperationCallProgress:
 
 def format_values_question(name: str, fields: list[str], turn: Turn) -> str:
     """Return the question for missing values, in the person's language, else in that of the fields."""
-    fields_text = escape_unprintable("; ".join(fields))
+    fields_text = escape_invisible("; ".join(fields))
     language = turn.get_language(detect_language(fields_text))
     return get_sentence("missing_values", language, name=name, fields=fields_text)
-
-
-def escape_unprintable(text: str) -> str:
-    """Escape characters that a screen hides or reorders."""
-    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
 
 
 def make_operation_tools(plugin: Plugin, policy: PluginPolicy) -> tuple[Tool, ...]:
@@ -174,7 +170,7 @@ class OperationTool:
     def ask_for_files(
         self, progress: OperationCallProgress, names: list[str], files: list[Attachment], language: Language
     ) -> Pause:
-        names_text = escape_unprintable(", ".join(names))
+        names_text = escape_invisible(", ".join(names))
         if not files:
             return progress.make_pause("file", Ask(get_sentence("attach_file", language, names=names_text)))
         choice: dict[str, Any] = {"type": "string", "enum": [file.name for file in files]}
@@ -193,7 +189,7 @@ class OperationTool:
         prefix = urlsplit(servers[0]).path.rstrip("/") if servers else ""
         request_line = f"{request.method} {prefix}{request.path}"
         text = get_sentence("allow_request", language, request=request_line, hosts=hosts, arguments=arguments_json)
-        return progress.make_pause("confirm", Ask(escape_unprintable(text), "confirm", APPROVAL_SCHEMA))
+        return progress.make_pause("confirm", make_approval(escape_invisible(text)))
 
     def check_approval(
         self, progress: OperationCallProgress, language: Language

@@ -24,7 +24,10 @@ from rightseat.errors import CallerError, ConfigError
 from rightseat.plugins.http.arguments import OMIT_HINT
 from rightseat.plugins.http.tools import format_values_question
 from rightseat.plugins.plugin import Plugin, PluginScript, Problem, make_tool_name
-from rightseat.tools.subprocess import ChildReply, Confinement, ToolProcesses, child_command, child_environment
+from rightseat.plugins.python.find import LIB
+from rightseat.tools.sandbox.machine import probe_machine
+from rightseat.tools.sandbox.plan import SandboxPlan, make_plan
+from rightseat.tools.subprocess import ChildLaunch, ChildReply, Confinement, ToolProcesses, prepare_child
 from rightseat.types.events import Event
 from rightseat.types.messages import ImageMessagePart, Message, TextMessagePart
 from rightseat.types.schema import get_validator
@@ -71,14 +74,22 @@ class ScriptLoadError(ConfigError):
 
 def describe_in_process(child: ToolProcesses, seconds: float = LOAD_TIMEOUT) -> dict[str, Any]:
     """Start the process and return the signature it reports. Blocks: not for the event loop's thread."""
-    confined = child.confinement
+    launch = prepare_child(child.module, child.qualname, child.confinement)
+    try:
+        return parse_reply(read_signature_line(launch, seconds), seconds)
+    finally:
+        launch.remove_scratch()
+
+
+def read_signature_line(launch: ChildLaunch, seconds: float) -> bytes:
+    """Start the child, ask for its signature and kill it; returns its line, empty if there was none in time."""
     process = subprocess.Popen(
-        child_command(child.module, child.qualname, confined),
+        launch.command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        cwd=confined.folder if confined else None,
-        env=child_environment(confined),
+        cwd=launch.folder,
+        env=launch.environment,
         start_new_session=True,
     )
     timer = threading.Timer(seconds, kill_process_group, [process])
@@ -89,12 +100,11 @@ def describe_in_process(child: ToolProcesses, seconds: float = LOAD_TIMEOUT) -> 
         with contextlib.suppress(BrokenPipeError):
             process.stdin.write(b"null\n")
             process.stdin.flush()
-        line = process.stdout.readline(1 << 20)
+        return process.stdout.readline(1 << 20)
     finally:
         timer.cancel()
         kill_process_group(process)
         process.communicate()
-    return parse_reply(line, seconds)
 
 
 def kill_process_group(process: subprocess.Popen[bytes]) -> None:
@@ -127,19 +137,44 @@ class PythonPolicy(Struct, frozen=True, kw_only=True):
     """Environment variables, besides the few that Python needs."""
     confirm: bool = False
     """Whether every call needs the user's approval."""
+    trusted: bool = False
+    """Whether the code may reach whatever the server can: files, other processes, the server itself."""
+    readable: tuple[str, ...] = ()
+    """Absolute paths that confined code may read besides the plugin's own folder."""
+
+
+TRUST_LINE = 'lib = "trusted"'
+TRUST_FIX = f"If you trust its code as your own, write {TRUST_LINE} into its [[plugins]] table of rightseat.toml."
+
+
+def make_sandbox(plugin: Plugin, policy: PythonPolicy) -> SandboxPlan | Problem | None:
+    """Make the sandbox of the plugin's scripts: None if they are trusted, a problem if this machine has none."""
+    if policy.trusted:
+        return None
+    report = probe_machine()
+    if not report.holds:
+        what = f"Its Python tools are left out, because this machine cannot confine them: {report.describe()}."
+        return Problem(LIB, "", what, TRUST_FIX)
+    return make_plan(plugin.folder.resolve(), report.layers, policy.readable)
 
 
 def make_script_tools(plugin: Plugin, policy: PythonPolicy) -> tuple[tuple[Tool, ...], list[Problem]]:
     """Make a tool per script; returns the tools and the problems of the scripts left out."""
+    if not plugin.scripts:
+        return (), []
+    sandbox = make_sandbox(plugin, policy)
+    if isinstance(sandbox, Problem):
+        return (), [sandbox]
     tools: dict[str, Tool] = {}
     problems: list[Problem] = []
     load_failed = False
-    fingerprint = fingerprint_code(plugin) if plugin.scripts else ""
+    fingerprint = fingerprint_code(plugin)
     confinement = Confinement(
         folder=str(plugin.folder.resolve()),
         memory=policy.memory,
         seconds=policy.seconds,
         environment=policy.environment,
+        sandbox=sandbox,
     )
     for script in plugin.scripts:
         names = script.file.relative_to(plugin.folder).with_suffix("").parts

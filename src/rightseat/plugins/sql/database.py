@@ -12,12 +12,13 @@ from typing import Any
 from msgspec import Struct
 
 from rightseat.engine.structured import generate_structured
-from rightseat.plugins.search import SearchField, SearchIndex
 from rightseat.plugins.sql.drivers import DatabaseSession, Driver, make_driver
 from rightseat.plugins.sql.guard import QueryRefused, QueryRules, guard_query
+from rightseat.plugins.sql.processes import DatabaseProcesses
 from rightseat.plugins.sql.query import QueryFailed, QueryLimits, Rows, SqlQuery
 from rightseat.plugins.sql.schema import DatabaseSchema, index_fields
 from rightseat.tools.function import ToolThreadRunner
+from rightseat.tools.word_search import SearchField, SearchIndex
 from rightseat.types.model import Model
 
 # Seconds before the tables are listed again.
@@ -47,6 +48,7 @@ class Database:
         self.functions = frozenset(map(str.lower, functions))
         self.plugins = plugins
         self.threads = ToolThreadRunner()
+        self.processes = make_processes(driver, self.limits)
         self.slots = asyncio.Semaphore(MAX_CONCURRENT)
         self.schema_lock = asyncio.Lock()
         self.cached_schema: tuple[float, DatabaseSchema] | None = None
@@ -70,14 +72,21 @@ class Database:
 
     async def query(self, query: SqlQuery) -> Rows:
         """Run the query and return its rows; raises QueryFailed. Cancellation stops the query."""
-        running = RunningQuery(self.driver, self.limits)
         async with self.slots:
+            if self.processes is not None:
+                return await self.processes.query(query, self.limits)
+            running = RunningQuery(self.driver, self.limits)
             try:
                 rows: Rows = await self.threads.run(lambda: running.execute(query))
             except asyncio.CancelledError:
                 await asyncio.shield(asyncio.to_thread(running.stop))
                 raise
             return rows
+
+    async def close(self) -> None:
+        """Stop the processes that wait for queries."""
+        if self.processes is not None:
+            await self.processes.close()
 
 
 class RunningQuery:
@@ -107,6 +116,11 @@ class RunningQuery:
             # A stop has no effect before the query has started: repeat it.
             session.stop()
             time.sleep(0.05)
+
+
+def make_processes(driver: Driver, limits: QueryLimits) -> DatabaseProcesses | None:
+    """Make the child processes of a database that is a file; None for one that has a server of its own."""
+    return None if driver.file is None else DatabaseProcesses(driver.dialect, driver.file, limits)
 
 
 def open_database(name: str, url: str, folder: Path, **options: Any) -> Database:

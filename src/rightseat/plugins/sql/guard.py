@@ -120,6 +120,8 @@ MAX_NODES = 4000
 
 # MySQL and MariaDB execute these comments.
 EXECUTABLE_COMMENT = re.compile(r"^\s*M?!")
+CTE_PREFIX = f"c{secrets.token_hex(6)}x"
+"""Start of the names that CTEs get; no table has it."""
 CASE_INSENSITIVE_DIALECTS = ("sqlite", "duckdb", "mysql")
 
 
@@ -146,6 +148,7 @@ def guard_query(sql: str, rules: QueryRules, values: Mapping[str, Any] | None = 
         marked, marks = bind_values(sql, rules.dialect, values or {})
         tree = parse_statement(marked, rules.dialect)
         check_tree(tree, rules)
+        rename_ctes(tree, rules.dialect)
         limit_rows(tree, rules.rows + 1, marks)
         text: str = tree.sql(rules.dialect, comments=False, unsupported_level=ErrorLevel.RAISE)
         # Check the generated text too: the generator may not reproduce the tree.
@@ -254,7 +257,7 @@ def check_table(node: exp.Table, rules: QueryRules) -> None:
     schema = node.args.get("db")
     if schema is not None:
         name = f"{fold_name(schema, rules.dialect)}.{name}"
-    elif name in visible_ctes(node, rules.dialect):
+    elif find_cte(node, rules.dialect) is not None:
         return
     known = set(map(str.lower, rules.tables)) if rules.dialect in CASE_INSENSITIVE_DIALECTS else rules.tables
     if name not in known:
@@ -267,8 +270,15 @@ def fold_name(name: exp.Expr, dialect: str) -> str:
     return text if dialect not in CASE_INSENSITIVE_DIALECTS and name.args.get("quoted") else text.lower()
 
 
-def visible_ctes(node: exp.Expr, dialect: str) -> Iterator[str]:
-    """Yield the CTE names visible at the node. Within a WITH only earlier ones count, unless it is recursive:
+def find_cte(table: exp.Table, dialect: str) -> exp.CTE | None:
+    """Return the CTE that a table without a schema refers to, the innermost one; None for a table of the database."""
+    name = fold_name(table.this, dialect)
+    ctes = visible_ctes(table)
+    return next((cte for cte in ctes if fold_name(cte.args["alias"].this, dialect) == name), None)
+
+
+def visible_ctes(node: exp.Expr) -> Iterator[exp.CTE]:
+    """Yield the CTEs visible at the node. Within a WITH only earlier ones count, unless it is recursive:
     a reference to itself would be a table."""
     from sqlglot import exp
 
@@ -279,12 +289,31 @@ def visible_ctes(node: exp.Expr, dialect: str) -> Iterator[str]:
             for cte in above.expressions:
                 if cte is below and not above.args.get("recursive"):
                     break
-                yield fold_name(cte.args["alias"].this, dialect)
+                yield cte
                 if cte is below:
                     break
         elif (own := above.args.get("with_")) is not None and below is not own:
-            yield from (fold_name(cte.args["alias"].this, dialect) for cte in own.expressions)
+            yield from own.expressions
         below, above = above, above.parent
+
+
+def rename_ctes(tree: exp.Expr, dialect: str) -> None:
+    """Give each CTE a name that no table has, and its references an alias. Databases differ in where a CTE hides a
+    table of its name: where they do not agree with `find_cte`, the query fails and reads nothing."""
+    from sqlglot import exp
+
+    references = [
+        (table, cte)
+        for table in tree.find_all(exp.Table)
+        if table.args.get("db") is None and (cte := find_cte(table, dialect)) is not None
+    ]
+    names = {id(cte): f"{CTE_PREFIX}{number}" for number, cte in enumerate(tree.find_all(exp.CTE))}
+    for table, cte in references:
+        if table.args.get("alias") is None:
+            table.set("alias", exp.TableAlias(this=table.this.copy()))
+        table.set("this", exp.to_identifier(names[id(cte)]))
+    for cte in tree.find_all(exp.CTE):
+        cte.args["alias"].set("this", exp.to_identifier(names[id(cte)]))
 
 
 def limit_rows(tree: exp.Expr, max_rows: int, marks: dict[str, Any]) -> None:

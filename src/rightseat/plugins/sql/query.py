@@ -13,6 +13,7 @@ from msgspec import Struct
 MAX_FLOAT_DIGITS = 15
 INT64_LIMIT = 2**63
 MAX_HEX_BYTES = 64
+NUMBER_BYTES = 8
 
 
 class QueryFailed(Exception):
@@ -50,6 +51,8 @@ class QueryLimits(Struct, frozen=True, kw_only=True):
     rows: int = 1000
     bytes: int = 8 << 20
     seconds: float = 30.0
+    memory: int = 1 << 30
+    """Bytes for a query of a database that runs on this machine, in a child process."""
 
 
 def collect_rows(description: Iterable[Any] | None, rows: Iterable[Sequence[Any]], limits: QueryLimits) -> Rows:
@@ -61,11 +64,24 @@ def collect_rows(description: Iterable[Any] | None, rows: Iterable[Sequence[Any]
     size = 0
     for row in rows:
         cells = tuple(map(to_json_value, row))
-        size += sum(len(cell) if isinstance(cell, str) else 8 for cell in cells)
+        size += sum(map(measure_cell, cells))
         if len(collected) >= limits.rows or size > limits.bytes:
             return Rows(columns, tuple(collected), truncated=True)
         collected.append(cells)
     return Rows(columns, tuple(collected))
+
+
+def measure_cell(cell: Any) -> int:
+    """Return about how many bytes a JSON value takes."""
+    match cell:
+        case str():
+            return len(cell) if cell.isascii() else len(cell.encode("utf-8", "replace"))
+        case dict():
+            return sum(len(name) + measure_cell(value) for name, value in cell.items()) + NUMBER_BYTES
+        case list():
+            return sum(map(measure_cell, cell)) + NUMBER_BYTES
+        case _:
+            return NUMBER_BYTES
 
 
 def make_unique(names: Iterable[str]) -> tuple[str, ...]:

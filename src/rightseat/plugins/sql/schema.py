@@ -10,8 +10,8 @@ from typing import Any
 from msgspec import Struct
 
 from rightseat.documents.document import cut_middle, fits_budget
-from rightseat.plugins.search import SearchField, SearchIndex
 from rightseat.plugins.sql.query import QueryFailed
+from rightseat.tools.word_search import SearchField, SearchIndex
 
 MAX_TABLES = 2000
 MAX_ALL_SHOWN = 12

@@ -1,14 +1,15 @@
 """`table_query`: the built-in tool that runs one SELECT over a table in the conversation.
 
-The table is loaded into an SQLite database in memory, which holds nothing else and is closed after the query. The
-query passes the guard where sqlglot is installed (`rightseat[sql]`); SQLite's own authorizer, which allows only reads,
-applies always.
+A child process (`processes`) loads the table into an SQLite database in memory, which holds nothing else and is closed
+after the query. The query passes the guard where sqlglot is installed (`rightseat[sql]`); SQLite's own authorizer,
+which allows only reads, applies always.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +21,14 @@ from rightseat.types.tools import Result, ToolContext, error_result
 if TYPE_CHECKING:
     import sqlite3
 
+    from rightseat.plugins.sql.processes import QueryProcesses
     from rightseat.plugins.sql.query import Rows
 
 TABLE_NAME = "t"
 MAX_ROWS = 200
 MAX_RESULT_BYTES = 256 << 10
 MAX_SECONDS = 3.0
+MAX_MEMORY = 256 << 20
 RESULT_TOKENS = 1500
 MAX_SQL_LENGTH = 4000
 # A float holds numbers of 308 digits; a larger one is infinite in SQLite, and its sums would be empty.
@@ -41,8 +44,6 @@ def query_table(table: str, sql: str) -> Rows:
     from rightseat.plugins.sql.drivers.sqlite import SQLiteSession
     from rightseat.plugins.sql.query import QueryFailed, QueryLimits
 
-    if has_surrogates(table):
-        raise TableUnreadable("The table has a character that is no Unicode text (a lone surrogate). Remove it.")
     columns = infer_columns(read_table(table))
     if any("\0" in column.name for column in columns):
         raise TableUnreadable("The name of a column has a NUL character. Remove it.")
@@ -51,8 +52,6 @@ def query_table(table: str, sql: str) -> Rows:
     limits = QueryLimits(rows=MAX_ROWS, bytes=MAX_RESULT_BYTES, seconds=MAX_SECONDS)
     if len(sql) > MAX_SQL_LENGTH:
         raise QueryFailed(f"The query is longer than {MAX_SQL_LENGTH} characters.")
-    if has_surrogates(sql):
-        raise QueryFailed("The query has a character that is no Unicode text (a lone surrogate). Remove it.")
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         load_columns(connection, columns)
         session = SQLiteSession(connection, limits)
@@ -150,7 +149,41 @@ def format_result_cell(cell: Any) -> str:
     return "" if cell is None else str(cell)
 
 
-def run_table_query(table: str, sql: str, ctx: ToolContext) -> Result:
+async def query_in_child(table: str, sql: str) -> Rows:
+    """Return the rows of one SELECT over a table, from a child process; raises as `query_table` does."""
+    from rightseat.plugins.sql.guard import QueryRefused
+    from rightseat.plugins.sql.query import QueryFailed
+
+    if has_surrogates(table):
+        raise TableUnreadable("The table has a character that is no Unicode text (a lone surrogate). Remove it.")
+    if has_surrogates(sql):
+        raise QueryFailed("The query has a character that is no Unicode text (a lone surrogate). Remove it.")
+    reply = await get_processes().call({"table": table, "sql": sql}, MAX_SECONDS)
+    match reply.kind:
+        case "unreadable":
+            raise TableUnreadable(reply.text)
+        case "refused":
+            raise QueryRefused(reply.text)
+        case "failed":
+            raise QueryFailed(reply.text)
+    return reply.rows
+
+
+@cache
+def get_processes() -> QueryProcesses:
+    from rightseat.plugins.sql.processes import BASE_MEMORY, ProcessLimits, QueryProcesses
+
+    limits = ProcessLimits(MAX_SECONDS, MAX_MEMORY, BASE_MEMORY["sqlite"], MAX_RESULT_BYTES)
+    return QueryProcesses("run_table_query", limits)
+
+
+async def close_processes() -> None:
+    """Stop the processes that wait for queries. Another runtime of this program starts new ones."""
+    if get_processes.cache_info().currsize:
+        await get_processes().processes.close()
+
+
+async def run_table_query(table: str, sql: str, ctx: ToolContext) -> Result:
     """Query a table of the conversation with SQL: sums, averages, counts, maxima, differences, sorting, the latest row.
     Use it for every computation over a table instead of computing yourself.
 
@@ -163,11 +196,12 @@ def run_table_query(table: str, sql: str, ctx: ToolContext) -> Result:
 
     budget = min(ctx.budget or RESULT_TOKENS, RESULT_TOKENS)
     try:
-        return Result(format_rows(query_table(table, sql), budget))
+        rows = await query_in_child(table, sql)
+        return Result(format_rows(rows, budget))
     except TableUnreadable as error:
         return error_result("invalid_table", str(error))
     except (QueryRefused, QueryFailed) as error:
         return error_result("invalid_query", str(error))
 
 
-table_query = replace(tool(name="table_query")(run_table_query), effect="reads")
+table_query = replace(tool(name="table_query")(run_table_query), effect="reads", close=close_processes)

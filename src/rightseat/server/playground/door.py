@@ -13,7 +13,7 @@ from rightseat.http.static import CONTENT_TYPES, PAGE_HEADERS, StaticFiles
 from rightseat.models.llamacpp import prompt_log
 from rightseat.server.operations import make_error_reply, make_error_response
 from rightseat.server.playground.door_output import render_run_by_door
-from rightseat.server.playground.overview import PLAYGROUND_DIR, describe_server, report_setup
+from rightseat.server.playground.overview import PLAYGROUND_DIR, describe_server, report_doors, report_setup
 from rightseat.server.playground.plugins import ToolTrial, list_flows, list_plugins, try_tool
 from rightseat.types.json_values import encode_json
 from rightseat.wiring.runtime import Runtime
@@ -63,19 +63,21 @@ def make_playground_door(runtime: Callable[[], Runtime], doors: Sequence[Door]) 
     def serve_trial(request: Request, host: object) -> Reply:
         return stream_json_reply(try_tool(runtime(), decode_body(request.body, ToolTrial), request))
 
+    def serve_probes(request: Request, host: object) -> Reply:
+        return stream_json_reply(report_doors(runtime(), doors, request))
+
     routes = (
         Route("GET", "/", serve_root, public=True),
         Route("GET", "/docs", serve_page, public=True, summary="The API, as a page"),
         make_json_route("about", lambda r: describe_server(runtime(), doors, r), "Who can be asked here, and how"),
         make_json_route("flows", lambda r: list_flows(runtime()), "The flows as pictures"),
         make_json_route("plugins", lambda r: list_plugins(runtime()), "The plugins, and what is wrong with them"),
-        make_json_route(
-            "setup", lambda r: report_setup(runtime(), doors, r), "What works here, and how to mend the rest"
-        ),
+        make_json_route("setup", lambda r: report_setup(runtime(), r), "What works here, and how to mend the rest"),
         make_json_route("prompts/{run}", list_prompts, "What a local model was asked in a run"),
         make_json_route(
             "wire/{thread}", lambda r: render_run_by_door(runtime(), doors, r), "A run as each door would write it"
         ),
+        Route("POST", "/playground/setup", serve_probes, summary="Call every door as its client would"),
         Route("POST", "/playground/try", serve_trial, body_type=ToolTrial, summary="Call an operation by hand"),
         # Last: matches every other path.
         Route("GET", "/playground/{name:path}", serve_file, public=True, summary="The playground's files"),

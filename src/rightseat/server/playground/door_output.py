@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,16 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from rightseat.errors import NotFound, RightseatError
-from rightseat.http.endpoint import Door, Probe, Request, collect_body, compile_path
+from rightseat.http.endpoint import Door, Probe, Request, collect_reply, compile_path
+from rightseat.http.reply import ResponseStart
 from rightseat.types.events import Event, RunStarted
 from rightseat.types.streams import closing
 from rightseat.types.threads import ThreadEntry, UserInput
 from rightseat.types.turn import Turn
 from rightseat.wiring.runtime import Runtime
+
+if TYPE_CHECKING:
+    from rightseat.doctor.client import ProbeReply
 
 PROBE_QUESTION = "Count from one to five, in words."
 """The question in every door's probes; replaced here by the run's own."""
@@ -119,6 +124,21 @@ def replace_question(probe: Probe, question: str) -> Probe:
 
 
 async def render_reply(door: Door, probe: Probe, request: Request, host: Any) -> dict[str, Any]:
+    reply = await call_door(door, probe, request, host)
+    return {
+        "name": door.name,
+        "curl": format_curl(request, probe),
+        "bytes": reply.body[:MAX_BYTES_SHOWN].decode("utf-8", "replace"),
+        "size": len(reply.body),
+    }
+
+
+async def call_door(door: Door, probe: Probe, request: Request, host: Any) -> ProbeReply:
+    """Call a door's route as its client would, in this process and for the owner of the request. There is no
+    connection, so that no header of the request can name another server."""
+    # Lazy: the doctor's imports are heavy.
+    from rightseat.doctor.client import ProbeReply
+
     matches = ((route, compile_path(route.path).fullmatch(probe.path)) for route in door.routes)
     route, match = next((route, match) for route, match in matches if match and route.method == probe.method)
     inner = msgspec.structs.replace(
@@ -131,17 +151,15 @@ async def render_reply(door: Door, probe: Probe, request: Request, host: Any) ->
         # Headers as the door's client sends them, not the playground's own.
         headers={"content-type": "application/json", "accept": "multipart/mixed, text/event-stream, */*"},
     )
+    started_at = time.monotonic()
     try:
         async with closing(route.handler(inner, host)) as reply:
-            body = await collect_body(reply)
+            start, body = await collect_reply(reply)
     except RightseatError as error:
-        body = error.message.encode()
-    return {
-        "name": door.name,
-        "curl": format_curl(request, probe),
-        "bytes": body[:MAX_BYTES_SHOWN].decode("utf-8", "replace"),
-        "size": len(body),
-    }
+        start, body = ResponseStart(error.status), error.message.encode()
+    headers = {name.decode().lower(): value.decode("latin-1") for name, value in start.headers}
+    seconds = time.monotonic() - started_at
+    return ProbeReply(start.status, headers, body, seconds, seconds)
 
 
 def format_curl(request: Request, probe: Probe) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rightseat.http.endpoint import Door, Request
+from rightseat.server.playground.door_output import call_door
 from rightseat.wiring.model_notes import describe_running_model
 from rightseat.wiring.runtime import Runtime
 
@@ -95,15 +95,19 @@ def list_examples(runtime: Runtime) -> Iterator[dict[str, Any]]:
         yield {"title": {"en": "From a plugin", "zh": "来自插件"}, "en": question, "zh": question}
 
 
-async def report_setup(runtime: Runtime, doors: Sequence[Door], request: Request) -> dict[str, Any]:
-    """Return checks and client snippets; with `doors` in the query, every door is probed too (slow)."""
-    lines = list(check_runtime(runtime))
-    if "doors" in request.query:
-        lines += [line async for line in probe_doors(doors, request)]
+async def report_setup(runtime: Runtime, request: Request) -> dict[str, Any]:
+    """Return checks that call nothing, and client snippets."""
     return {
-        "lines": [line.to_dict() for line in lines],
+        "lines": [line.to_dict() for line in check_runtime(runtime)],
         "clients": list(list_client_snippets(request.base, bool(request.headers.get("authorization")))),
     }
+
+
+async def report_doors(runtime: Runtime, doors: Sequence[Door], request: Request) -> dict[str, Any]:
+    """Return what `report_setup` does, with a call of every door as its client would make it (slow)."""
+    report = await report_setup(runtime, request)
+    called = [line.to_dict() async for line in probe_doors(runtime, doors, request)]
+    return {**report, "lines": [*report["lines"], *called]}
 
 
 def check_runtime(runtime: Runtime) -> Iterator[CheckResult]:
@@ -134,15 +138,13 @@ def check_runtime(runtime: Runtime) -> Iterator[CheckResult]:
     yield from check_extras(None)
 
 
-async def probe_doors(doors: Sequence[Door], request: Request) -> AsyncIterator[CheckResult]:
-    from rightseat.doctor.client import ProbeClient
-    from rightseat.doctor.running_server import run_probes
+async def probe_doors(runtime: Runtime, doors: Sequence[Door], request: Request) -> AsyncIterator[CheckResult]:
+    from rightseat.doctor.running_server import judge_reply
 
-    key = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
-    with closing(ProbeClient(request.base, key or None)) as client:
-        for door in doors:
-            async for line in run_probes(client, door.name, door.probes):
-                yield line
+    for door in doors:
+        for probe in door.probes:
+            reply = await call_door(door, probe, request, runtime)
+            yield judge_reply(f"{door.name}: {probe.name}", probe, reply, has_key=True)
 
 
 def list_client_snippets(base: str, needs_key: bool) -> Iterator[dict[str, str]]:

@@ -6,21 +6,34 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from rightseat.errors import StoreFailed
-from rightseat.stores.sqlite.database import FolderLock, WriterThread, open_database
-from rightseat.stores.sqlite.threads import PendingEntry, ThreadTable
+from rightseat.stores.sqlite import repair
+from rightseat.stores.sqlite.database import FolderLock, ReadJob, StoreHealth, WriterThread, checksum_row, verify_row
+from rightseat.stores.sqlite.threads import FencedKey, PendingEntry, ThreadKey, ThreadTable
+from rightseat.stores.sqlite.totals import RECORD_NUMBER, Totals
 from rightseat.types.events import CallArgs, ReasoningDelta, SubRunEvent, TextDelta
 from rightseat.types.stores import CONTINUATION_SECONDS, Continuation, PendingQuestion, collect_ids_and_tokens
-from rightseat.types.threads import NumberedEntry, Retention, RunEnded, Thread, ThreadEntry
+from rightseat.types.threads import (
+    ANY_FENCE,
+    Lease,
+    LeaseHolder,
+    LeaseLost,
+    NumberedEntry,
+    OrphanedRun,
+    Retention,
+    RunEnded,
+    Thread,
+    ThreadEntry,
+)
 from rightseat.types.turn import Owner
 
 log = logging.getLogger(__name__)
@@ -31,10 +44,14 @@ FLUSH_SECONDS = 0.5
 # Entries that wait while the disk fails; further ones are not kept.
 MAX_UNWRITTEN = 20_000
 # Events that wait for the next flush instead of causing one, and are shown before it: a crash may lose them.
-_BUFFERED_EVENTS = (TextDelta, ReasoningDelta, CallArgs, SubRunEvent)
+BUFFERED_EVENTS = (TextDelta, ReasoningDelta, CallArgs, SubRunEvent)
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _continuation_decoder = msgspec.json.Decoder(Continuation)
 _question_decoder = msgspec.json.Decoder(PendingQuestion)
+
+
+class SupportsClose(Protocol):
+    def close(self) -> None: ...
 
 
 class ExpiringTable:
@@ -48,22 +65,24 @@ class ExpiringTable:
         self.capacity = capacity
         self.lifetime = lifetime
         self.clock = clock
-        self.recount()
+        self.totals = Totals(database)
 
-    def recount(self) -> None:
-        """Reload the cached totals, at the start and after a rollback."""
-        (self.number,) = self.database.execute("SELECT COALESCE(MAX(number), 0) FROM kept").fetchone()
-        self.weights = Counter(dict(self.database.execute("SELECT kind, SUM(weight) FROM kept GROUP BY kind")))
+    def get_weight(self, kind: RecordKind) -> int:
+        """Return the size of all records of a kind."""
+        return self.totals.get(f"kept.{kind}")
 
     def put(self, kind: RecordKind, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
         now = self.clock()
         self.drop(kind, owner, key)
-        self.number += 1
-        row = (kind, owner.name, key, now + (seconds or self.lifetime), len(body), self.number, body)
+        self.totals.add(RECORD_NUMBER, 1)
+        number = self.totals.get(RECORD_NUMBER)
+        covered = (kind, owner.name, key, float(now + (seconds or self.lifetime)), len(body), number)
         self.database.execute(
-            "INSERT INTO kept (kind, owner, key, expires, weight, number, body) VALUES (?, ?, ?, ?, ?, ?, ?)", row
+            "INSERT INTO kept (kind, owner, key, expires, weight, number, body, checksum) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (*covered, body, checksum_row("kept", body, *covered)),
         )
-        self.weights[kind] += len(body)
+        self.totals.add(f"kept.{kind}", len(body))
         self.evict(kind, now)
 
     def evict(self, kind: RecordKind, now: float) -> None:
@@ -71,7 +90,7 @@ class ExpiringTable:
         oldest = "SELECT owner, key, expires FROM kept WHERE kind = ? ORDER BY number LIMIT 1"
         while row := self.database.execute(oldest, (kind,)).fetchone():
             owner, key, expires = row
-            if self.weights[kind] <= self.capacity and expires >= now:
+            if self.get_weight(kind) <= self.capacity and expires >= now:
                 return
             self.drop(kind, Owner(owner), key)
 
@@ -80,7 +99,7 @@ class ExpiringTable:
         query = "SELECT weight FROM kept WHERE owner = ? AND kind = ? AND key = ?"
         if row := self.database.execute(query, where).fetchone():
             self.database.execute("DELETE FROM kept WHERE owner = ? AND kind = ? AND key = ?", where)
-            self.weights[kind] -= row[0]
+            self.totals.add(f"kept.{kind}", -row[0])
 
     def drop_prefix(self, kind: RecordKind, owner: Owner, prefix: str) -> None:
         """Delete all rows whose keys have this prefix."""
@@ -93,10 +112,15 @@ class ExpiringTable:
 
     def get(self, kind: RecordKind, owner: Owner, key: str) -> bytes | None:
         row = self.database.execute(
-            "SELECT body FROM kept WHERE owner = ? AND kind = ? AND key = ? AND expires >= ?",
+            "SELECT checksum, body, kind, owner, key, expires, weight, number FROM kept "
+            "WHERE owner = ? AND kind = ? AND key = ? AND expires >= ?",
             (owner.name, kind, key, self.clock()),
         ).fetchone()
-        return row[0] if row else None
+        if row is None:
+            return None
+        verify_row("kept", *row)
+        body: bytes = row[1]
+        return body
 
     def pop(self, kind: RecordKind, owner: Owner, key: str) -> bytes | None:
         body = self.get(kind, owner, key)
@@ -113,34 +137,91 @@ class SQLiteStore:
         lifetime: float = CONTINUATION_SECONDS,
         clock: Callable[[], float] = time.time,
         retention: Retention = Retention(),
+        damaged: Literal["replace", "refuse"] = "replace",
     ) -> None:
-        self.lock = FolderLock(folder)
+        self.path = folder / DATABASE_FILE
+        self.repair_report: repair.RepairReport | None = None
         with ExitStack() as unless_opened:
+            self.lock = self.acquire(folder)
             unless_opened.callback(self.lock.close)
-            self.database = open_database(folder / DATABASE_FILE)
-            unless_opened.callback(self.database.close)
-            self.records = ExpiringTable(self.database, capacity, lifetime, clock)
-            self.thread_table = ThreadTable(self.database, retention, clock)
-            with self.database:
-                self.database.execute("BEGIN IMMEDIATE")
-                self.recovered = self.thread_table.end_orphaned_runs()
+            self.database = self.open_database(refuse=damaged == "refuse")
+            unless_opened.callback(lambda: self.database.close())
+
+            def open_tables() -> None:
+                self.records = ExpiringTable(self.database, capacity, lifetime, clock)
+                self.thread_table = ThreadTable(self.database, retention, clock)
+                with self.database:
+                    self.database.execute("BEGIN IMMEDIATE")
+                    self.recovered = len(self.recover())
+
+            try:
+                open_tables()
+            except sqlite3.Error as error:
+                # A page of a file that is too large to be checked before.
+                reason = repair.require_damage(self.path, error)
+                self.database.close()
+                self.database = self.repair_database(reason, refuse=damaged == "refuse")
+                open_tables()
             unless_opened.pop_all()
-        self.writer = WriterThread(self.database, self.recount)
+        self.health = self.make_health()
+        self.writer = WriterThread(self.database, self.health)
+        self.check = self.start_check() if self.path.stat().st_size > repair.CHECKED_AT_START else None
         self.unwritten: list[PendingEntry] = []
         """Entries not yet submitted to the writer thread."""
         self.flush_timer: asyncio.TimerHandle | None = None
         self.flush_handle: asyncio.Handle | None = None
-        self.flushed: asyncio.Future[None] | None = None
-        """Done when the next flush is."""
+        self.flushed: dict[FencedKey, asyncio.Future[None]] = {}
+        """Futures of runs whose readers wait for the next flush."""
 
-    def recount(self) -> None:
-        self.records.recount()
-        self.thread_table.recount()
+    # Opening; another class shares the folder with other processes
+
+    def acquire(self, folder: Path) -> SupportsClose:
+        return FolderLock(folder)
+
+    def open_database(self, *, refuse: bool) -> sqlite3.Connection:
+        database, self.repair_report = repair.open_or_repair(self.path, refuse=refuse)
+        return database
+
+    def repair_database(self, reason: str, *, refuse: bool) -> sqlite3.Connection:
+        database, self.repair_report = repair.repair_or_refuse(self.path, reason, refuse=refuse)
+        return database
+
+    def recover(self) -> list[OrphanedRun]:
+        """Count the totals and end the runs of processes that are gone: here all others."""
+        self.records.totals.recount()
+        return self.thread_table.end_orphaned_runs()
+
+    def make_health(self) -> StoreHealth:
+        return StoreHealth(self.path)
+
+    def start_check(self) -> repair.BackgroundCheck | None:
+        return repair.BackgroundCheck(self.path, self.health)
+
+    @property
+    def worker(self) -> str:
+        return str(self.thread_table.epoch)
+
+    @property
+    def failure(self) -> str:
+        return self.health.failure
+
+    @property
+    def usable(self) -> bool:
+        return not self.health.damaged
 
     async def run(self, job: Callable[[], T]) -> T:
         """Run a job in the writer thread, after all entries appended before."""
         self.flush()
         return await self.writer.run(job)
+
+    async def read(self, job: Callable[[], T]) -> T:
+        """Run a job that changes nothing, after all entries appended before."""
+        self.flush()
+        return await self.writer.run(ReadJob(job))
+
+    async def read_thread(self, key: ThreadKey, job: Callable[[], T]) -> T:
+        """Run a job that reads one thread, after all entries appended to it before."""
+        return await self.read(job)
 
     def flush(self) -> None:
         """Submit the unwritten entries to the writer thread."""
@@ -150,48 +231,115 @@ class SQLiteStore:
         self.flush_timer = self.flush_handle = None
         if self.unwritten:
             written, self.unwritten = self.unwritten, []
-            flushed, self.flushed = self.flushed, None
+            flushed, self.flushed = self.flushed, {}
             done = self.writer.submit(lambda: self.thread_table.write_entries(written))
             done.add_done_callback(partial(self.on_flushed, written, flushed))
 
     def on_flushed(
-        self, written: list[PendingEntry], flushed: asyncio.Future[None] | None, done: asyncio.Future[None]
+        self,
+        written: list[PendingEntry],
+        flushed: dict[FencedKey, asyncio.Future[None]],
+        done: asyncio.Future[set[FencedKey]],
     ) -> None:
         """Keep entries that could not be written for the next flush; their readers wait no longer."""
-        if flushed is not None and not flushed.done():
-            flushed.set_result(None)
         error = None if done.cancelled() else done.exception()
+        lost = set() if done.cancelled() or error is not None else done.result()
+        for leased, future in flushed.items():
+            if future.done():
+                continue
+            if leased in lost:
+                future.set_exception(LeaseLost())
+                # Retrieved: not every run waits for it.
+                future.exception()
+            else:
+                future.set_result(None)
         if isinstance(error, StoreFailed):
             self.unwritten = [*written, *self.unwritten][:MAX_UNWRITTEN]
             log.error("%d entries of threads wait to be kept", len(self.unwritten))
         elif error is not None:
             log.error("entries of threads were not kept", exc_info=error)
 
+    # SharedStore
+
+    @property
+    def is_shared(self) -> bool:
+        return False
+
+    async def find_dead(self, workers: Collection[str]) -> set[str]:
+        # The folder is locked: no other process uses it.
+        return set(workers) - {self.worker}
+
     # Store
 
     async def save_continuation(self, continuation: Continuation) -> None:
-        owner, ticket, body = continuation.owner, continuation.ticket, _encode(continuation)
-        await self.run(lambda: self.records.put("continuation", owner, ticket, body))
+        await self.run(lambda: self.put_continuation(continuation))
 
-    async def take_continuation(
+    async def get_continuation(self, owner: Owner, resume_token: str) -> Continuation | None:
+        continuation = await self.read(lambda: self.load_continuation(owner, resume_token))
+        if continuation is not None and continuation.claimed_by:
+            if not await self.find_dead([continuation.claimed_by]):
+                return None
+            continuation = replace(continuation, claimed_by="")
+        return continuation
+
+    async def claim_continuation(
         self, owner: Owner, resume_token: str, assistant: str, answered_ids: Collection[str]
     ) -> Continuation | None:
-        def take() -> Continuation | None:
-            body = self.records.get("continuation", owner, resume_token)
-            continuation = decode_record(body, _continuation_decoder)
+        is_claimed = False
+
+        def claim(dead: Collection[str] = ()) -> Continuation | None:
+            nonlocal is_claimed
+            continuation = self.load_continuation(owner, resume_token)
             if continuation is None or not continuation.is_answered_by(assistant, answered_ids):
                 return None
-            self.records.drop("continuation", owner, resume_token)
+            is_claimed = not continuation.claimed_by or continuation.claimed_by in dead
+            if is_claimed:
+                self.put_continuation(replace(continuation, claimed_by=self.worker))
             return continuation
 
-        return await self.run(take)
+        def undo() -> None:
+            if is_claimed:
+                self.unclaim(owner, resume_token)
+
+        try:
+            continuation = await self.run(claim)
+            if continuation is not None and not is_claimed:
+                dead = await self.find_dead([continuation.claimed_by])
+                continuation = await self.run(lambda: claim(dead)) if dead else None
+        except asyncio.CancelledError:
+            # The caller is gone and would never settle the claim.
+            self.writer.submit(undo).add_done_callback(ignore_outcome)
+            raise
+        return replace(continuation, claimed_by="") if continuation is not None and is_claimed else None
+
+    async def settle_continuation(self, owner: Owner, resume_token: str) -> None:
+        def settle() -> None:
+            continuation = self.load_continuation(owner, resume_token)
+            if continuation is not None and continuation.claimed_by == self.worker:
+                self.records.drop("continuation", owner, resume_token)
+
+        await self.run(settle)
+
+    async def release_continuation(self, owner: Owner, resume_token: str) -> None:
+        await self.run(lambda: self.unclaim(owner, resume_token))
+
+    def load_continuation(self, owner: Owner, resume_token: str) -> Continuation | None:
+        return decode_record(self.records.get("continuation", owner, resume_token), _continuation_decoder)
+
+    def put_continuation(self, continuation: Continuation) -> None:
+        self.records.put("continuation", continuation.owner, continuation.ticket, _encode(continuation))
+
+    def unclaim(self, owner: Owner, resume_token: str) -> None:
+        continuation = self.load_continuation(owner, resume_token)
+        if continuation is not None and continuation.claimed_by == self.worker:
+            self.put_continuation(replace(continuation, claimed_by=""))
 
     async def save_pending_question(self, owner: Owner, conversation: str, question: PendingQuestion) -> None:
         body = _encode(question)
         await self.run(lambda: self.records.put("question", owner, conversation, body))
 
     async def get_pending_question(self, owner: Owner, conversation: str) -> PendingQuestion | None:
-        body = await self.run(lambda: self.records.get("question", owner, conversation))
+        body = await self.read(lambda: self.records.get("question", owner, conversation))
         return decode_record(body, _question_decoder)
 
     async def take_pending_question(self, owner: Owner, conversation: str) -> PendingQuestion | None:
@@ -210,7 +358,7 @@ class SQLiteStore:
     async def get_results(self, owner: Owner, call_ids: list[str]) -> dict[str, str]:
         if not call_ids:
             return {}
-        bodies = await self.run(lambda: [self.records.get("result", owner, call) for call in call_ids])
+        bodies = await self.read(lambda: [self.records.get("result", owner, call) for call in call_ids])
         stored = ((call, body) for call, body in zip(call_ids, bodies, strict=True) if body is not None)
         return {call: body.decode("utf-8", "surrogatepass") for call, body in stored}
 
@@ -219,37 +367,73 @@ class SQLiteStore:
     async def save_checkpoint(self, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
         await self.run(lambda: self.records.put("note", owner, key, body, seconds))
 
+    async def update_checkpoint(
+        self, owner: Owner, key: str, update: Callable[[bytes | None], bytes | None], seconds: float | None = None
+    ) -> None:
+        def update_body() -> None:
+            body = update(self.records.get("note", owner, key))
+            if body is None:
+                self.records.drop("note", owner, key)
+            else:
+                self.records.put("note", owner, key, body, seconds)
+
+        await self.run(update_body)
+
     async def get_checkpoint(self, owner: Owner, key: str) -> bytes | None:
-        return await self.run(lambda: self.records.get("note", owner, key))
+        return await self.read(lambda: self.records.get("note", owner, key))
 
     async def delete_checkpoint(self, owner: Owner, key: str) -> None:
         await self.run(lambda: self.records.drop("note", owner, key))
 
     # ThreadStore
 
-    def has_thread(self, owner: Owner, thread: str) -> bool:
-        return (owner.name, thread) in self.thread_table.keys
+    async def has_thread(self, owner: Owner, thread: str) -> bool:
+        # Without a flush: entries that wait to be written make no thread.
+        return await self.writer.run(ReadJob(lambda: self.thread_table.has_thread((owner.name, thread))))
 
     async def begin_run(
         self, owner: Owner, thread: str, run: str, *, assistant: str, name: str, digest: str = ""
-    ) -> int:
+    ) -> Lease:
         key = (owner.name, thread)
+        begun: Lease | RunEnded | None = None
+
+        def begin() -> Lease | RunEnded:
+            nonlocal begun
+            begun = None
+            begun = self.thread_table.begin_run(key, run, assistant, name, digest)
+            return begun
+
+        def undo() -> None:
+            # Not if the thread was busy: the same run may have it, begun by an earlier request.
+            if isinstance(begun, Lease):
+                self.thread_table.release_lease(key, run)
+
         try:
-            begun = await self.run(lambda: self.thread_table.begin_run(key, run, assistant, name, digest))
+            outcome = await self.run(begin)
         except asyncio.CancelledError:
             # The caller is gone and would never release the lease.
-            self.writer.submit(lambda: self.thread_table.release_lease(key, run)).add_done_callback(ignore_outcome)
+            self.writer.submit(undo).add_done_callback(ignore_outcome)
             raise
-        if isinstance(begun, RunEnded):
-            raise begun
-        return begun
+        if isinstance(outcome, RunEnded):
+            raise outcome
+        return outcome
+
+    async def get_lease_holder(self, owner: Owner, thread: str) -> LeaseHolder | None:
+        key = (owner.name, thread)
+        return await self.read_thread(key, lambda: self.thread_table.get_lease_holder(key))
+
+    async def list_lease_workers(self) -> set[str]:
+        return await self.read(self.thread_table.list_lease_workers)
+
+    async def end_orphaned_runs(self, dead_workers: Collection[str]) -> list[OrphanedRun]:
+        return await self.run(lambda: self.thread_table.end_orphaned_runs(dead_workers))
 
     def append_entries(
-        self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry]
+        self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry], fence: int = ANY_FENCE
     ) -> asyncio.Future[None] | None:
-        key = (owner.name, thread)
-        self.unwritten += [(key, number, entry) for number, entry in enumerate(entries, first)]
-        if isinstance(entries[-1], _BUFFERED_EVENTS):
+        leased = ((owner.name, thread), fence)
+        self.unwritten += [(leased, number, entry) for number, entry in enumerate(entries, first)]
+        if isinstance(entries[-1], BUFFERED_EVENTS):
             if self.flush_timer is None:
                 self.flush_timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
             return None
@@ -257,25 +441,28 @@ class SQLiteStore:
         if self.flush_handle is None:
             # Entries appended in the same step of the event loop join the flush.
             self.flush_handle = loop.call_soon(self.flush)
-        if self.flushed is None:
-            self.flushed = loop.create_future()
-        return self.flushed
+        if leased not in self.flushed:
+            self.flushed[leased] = loop.create_future()
+        return self.flushed[leased]
 
     async def read_entries(
         self, owner: Owner, thread: str, after: int = 0, until: int | None = None
     ) -> list[NumberedEntry]:
-        return await self.run(lambda: self.thread_table.read_entries((owner.name, thread), after, until))
+        key = (owner.name, thread)
+        return await self.read_thread(key, lambda: self.thread_table.read_entries(key, after, until))
 
     async def run_start(self, owner: Owner, thread: str, number: int) -> int:
-        return await self.run(lambda: self.thread_table.run_start((owner.name, thread), number))
+        key = (owner.name, thread)
+        return await self.read_thread(key, lambda: self.thread_table.run_start(key, number))
 
     async def get_thread(self, owner: Owner, thread: str) -> Thread | None:
-        return await self.run(lambda: self.thread_table.get_thread((owner.name, thread)))
+        key = (owner.name, thread)
+        return await self.read_thread(key, lambda: self.thread_table.get_thread(key))
 
     async def list_threads(
         self, owner: Owner, *, assistant: str | None = None, archived: bool = False, limit: int = 100, offset: int = 0
     ) -> list[Thread]:
-        return await self.run(lambda: self.thread_table.list_threads(owner.name, assistant, archived, limit, offset))
+        return await self.read(lambda: self.thread_table.list_threads(owner.name, assistant, archived, limit, offset))
 
     async def update_thread(
         self, owner: Owner, thread: str, *, name: str | None = None, archived: bool | None = None
@@ -296,11 +483,18 @@ class SQLiteStore:
 
         deleted = await self.run(delete)
         # Remove deleted content from the write-ahead log too.
+        self.interrupt_check()
         await self.writer.run_outside_tx(lambda: self.database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
         return deleted
 
+    def interrupt_check(self) -> None:
+        if self.check is not None:
+            self.check.give_way()
+
     async def close(self) -> None:
         self.flush()
+        if self.check is not None:
+            await asyncio.to_thread(self.check.close)
         try:
             await self.writer.close()
         finally:

@@ -6,34 +6,50 @@ import logging
 import os
 import socket
 import sqlite3
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
 from rightseat.errors import Conflict
-from rightseat.types.events import OpenMessageTracker, RunStarted
+from rightseat.stores.sqlite.database import COVERED_COLUMNS, DamagedRow, checksum_row, verify_row
+from rightseat.stores.sqlite.totals import DELETED_FENCE, THREAD_BYTES, Totals
 from rightseat.types.threads import (
+    ANY_FENCE,
     PAGE_BYTES,
     RUN_NUMBERS,
-    RUN_RESTARTED,
-    THREAD_BUSY,
     EntryRow,
+    Lease,
+    LeaseHolder,
     NumberedEntry,
+    OrphanedRun,
     Retention,
     RunEnded,
     Thread,
+    ThreadBusy,
     ThreadEntry,
-    UserInput,
+    is_delta,
     is_retryable,
     is_run_end,
+    make_restart_entries,
     merge_rows,
 )
+from rightseat.types.turn import Owner
 
 log = logging.getLogger(__name__)
 DAY_SECONDS = 86400.0
+LOST_RUN = -1
+"""Number of a run whose entries a damaged file has lost."""
+RUN_LOST = (
+    "This run has been started before, and what it did is lost: the store's file was damaged. It is not run again "
+    "under the same id; look at what it may have changed, and send it under a new one."
+)
 ThreadKey = tuple[str, str]
-PendingEntry = tuple[ThreadKey, int, ThreadEntry]
+FencedKey = tuple[ThreadKey, int]
+"""A thread and the fence of the lease that writes to it."""
+PendingEntry = tuple[FencedKey, int, ThreadEntry]
+EncodedRow = tuple[str, str, int, int, int, bytes, bytes, int]
+NO_CUTS = b"[]"
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _entry_decoder = msgspec.json.Decoder(ThreadEntry)
 _offsets_decoder = msgspec.json.Decoder(tuple[int, ...])
@@ -44,52 +60,79 @@ class ThreadTable:
         self.database = database
         self.retention = retention
         self.clock = clock
+        self.totals = Totals(database)
         self.process = f"{socket.gethostname()}:{os.getpid()}"
-        self.recount()
         cursor = database.execute("INSERT INTO epochs (process, began) VALUES (?, ?)", (self.process, self.clock()))
         self.epoch = cursor.lastrowid
 
-    def recount(self) -> None:
-        """Reload the cached keys and totals, at the start and after a rollback. A query would scan all threads for
-        every run. Other OS threads read `keys`: a set look-up is atomic."""
-        self.keys: set[ThreadKey] = set(self.database.execute("SELECT owner, id FROM threads"))
-        self.owners = Counter(owner for owner, _ in self.keys)
-        (self.total_bytes,) = self.database.execute("SELECT COALESCE(SUM(size), 0) FROM threads").fetchone()
+    def has_thread(self, key: ThreadKey) -> bool:
+        return self.get_fence(key) is not None
 
-    def begin_run(self, key: ThreadKey, run: str, assistant: str, name: str, digest: str) -> int | RunEnded:
-        now = self.clock()
-        if self.database.execute("SELECT run FROM leases WHERE owner = ? AND thread = ?", key).fetchone():
-            raise Conflict(THREAD_BUSY)
+    def begin_run(self, key: ThreadKey, run: str, assistant: str, name: str, digest: str) -> Lease | RunEnded:
+        now = float(self.clock())
+        if holder := self.get_lease_holder(key):
+            raise ThreadBusy(holder)
         if digest and (ended := self.find_ended_run(key, run, digest)):
             return ended
-        self.database.execute(
-            "INSERT INTO threads (owner, id, name, assistant, created, updated, runs) VALUES (?, ?, ?, ?, ?, ?, 1) "
-            "ON CONFLICT (owner, id) DO UPDATE SET updated = excluded.updated, runs = runs + 1",
-            (*key, name, assistant, now, now),
-        )
+        is_new = not self.has_thread(key)
+        if is_new:
+            # A worker may still write to a deleted thread of this name.
+            fence = self.totals.get(DELETED_FENCE) + 1
+            self.database.execute(
+                "INSERT INTO threads (owner, id, name, assistant, created, updated, runs, checksum) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (*key, name, assistant, now, now, fence, checksum_row("threads", b"", *key, name, assistant, now)),
+            )
+        else:
+            self.database.execute(
+                "UPDATE threads SET updated = ?, runs = runs + 1 WHERE owner = ? AND id = ?", (now, *key)
+            )
         last, number = self.last_numbers(key)
+        lease = (*key, run, self.process, self.epoch, now, last + RUN_NUMBERS)
         self.database.execute(
-            "INSERT INTO leases (owner, thread, run, process, epoch, beat, reserved) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (*key, run, self.process, self.epoch, now, last + RUN_NUMBERS),
+            "INSERT INTO leases (owner, thread, run, process, epoch, beat, reserved, checksum) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (*lease, checksum_row("leases", b"", *lease)),
         )
         if digest:
+            record = (*key, run, number, digest)
             self.database.execute(
-                "INSERT OR REPLACE INTO runs (owner, thread, id, number, digest) VALUES (?, ?, ?, ?, ?)",
-                (*key, run, number, digest),
+                "INSERT OR REPLACE INTO runs (owner, thread, id, number, digest, checksum) VALUES (?, ?, ?, ?, ?, ?)",
+                (*record, checksum_row("runs", b"", *record)),
             )
-        if key not in self.keys:
-            self.keys.add(key)
-            self.owners[key[0]] += 1
         self.drop_oldest_runs(key)
-        self.evict_threads(key[0])
-        return last
+        self.evict_threads(key[0] if is_new else None)
+        return Lease(last, number)
+
+    def get_lease_holder(self, key: ThreadKey) -> LeaseHolder | None:
+        row = self.database.execute(
+            "SELECT leases.run, CAST(epoch AS TEXT), runs, reserved - ? FROM leases "
+            "JOIN threads ON threads.owner = leases.owner AND id = thread WHERE leases.owner = ? AND thread = ?",
+            (RUN_NUMBERS, *key),
+        ).fetchone()
+        return LeaseHolder(*row) if row else None
+
+    def list_lease_workers(self) -> set[str]:
+        return {worker for (worker,) in self.database.execute("SELECT DISTINCT CAST(epoch AS TEXT) FROM leases")}
+
+    def get_fence(self, key: ThreadKey) -> int | None:
+        """Return the fence of the thread's newest lease, which is the number of its run; None if there is no such
+        thread."""
+        row = self.database.execute("SELECT runs FROM threads WHERE owner = ? AND id = ?", key).fetchone()
+        return row[0] if row else None
 
     def find_ended_run(self, key: ThreadKey, run: str, digest: str) -> RunEnded | None:
         """Return where a run with this id and digest is; None if there is none, or it did nothing."""
         row = self.database.execute(
-            "SELECT number FROM runs WHERE owner = ? AND thread = ? AND id = ? AND digest = ?", (*key, run, digest)
+            "SELECT number, checksum FROM runs WHERE owner = ? AND thread = ? AND id = ? AND digest = ?",
+            (*key, run, digest),
         ).fetchone()
-        if row is None or is_retryable(self.all_entries(key, row[0])):
+        if row is None:
+            return None
+        verify_row("runs", row[1], b"", *key, run, row[0], digest)
+        if row[0] == LOST_RUN:
+            raise Conflict(RUN_LOST)
+        if is_retryable(self.all_entries(key, row[0])):
             return None
         before, last = self.database.execute(
             "SELECT MIN(first) - 1, MAX(last) FROM entries WHERE owner = ? AND thread = ? AND run = ?", (*key, row[0])
@@ -97,9 +140,11 @@ class ThreadTable:
         return RunEnded(before, last)
 
     def release_lease(self, key: ThreadKey, run: str) -> None:
-        """Release an unused lease, and delete the thread if it was created for it."""
-        cursor = self.database.execute("DELETE FROM leases WHERE owner = ? AND thread = ? AND run = ?", (*key, run))
-        if cursor.rowcount and self.last_numbers(key) == (0, 1):
+        """Release an unused lease of this process, and delete the thread if it was created for it."""
+        cursor = self.database.execute(
+            "DELETE FROM leases WHERE owner = ? AND thread = ? AND run = ? AND epoch = ?", (*key, run, self.epoch)
+        )
+        if cursor.rowcount and self.last_numbers(key)[0] == 0:
             self.delete_thread(key)
 
     def last_numbers(self, key: ThreadKey) -> tuple[int, int]:
@@ -107,49 +152,61 @@ class ThreadTable:
         last, runs = self.database.execute("SELECT last, runs FROM threads WHERE owner = ? AND id = ?", key).fetchone()
         return last, runs
 
-    def write_entries(self, pending: Iterable[PendingEntry]) -> None:
+    def write_entries(self, pending: Iterable[PendingEntry]) -> set[FencedKey]:
+        """Write the entries and return those leases that another has by now: their entries are not written."""
         # Entries of concurrent runs are interleaved: group them by thread.
-        by_thread: defaultdict[ThreadKey, list[NumberedEntry]] = defaultdict(list)
-        for key, number, entry in pending:
-            by_thread[key].append((number, entry))
-        # Skip threads that were deleted meanwhile.
-        self.append_rows({key: numbered for key, numbered in by_thread.items() if key in self.keys})
+        by_lease: defaultdict[FencedKey, list[NumberedEntry]] = defaultdict(list)
+        for leased, number, entry in pending:
+            by_lease[leased].append((number, entry))
+        return self.append_rows(by_lease)
 
-    def append_rows(self, by_thread: Mapping[ThreadKey, Sequence[NumberedEntry]]) -> None:
-        now = self.clock()
-        new_rows, thread_updates, ended = [], [], set[ThreadKey]()
-        for key, numbered in by_thread.items():
-            size = 0
-            for row in merge_rows(numbered):
-                if is_run_end(row.entry):
-                    ended.add(key)
-                body = encode_entry(row.entry)
-                if body is not None:
-                    new_rows.append((*key, row.first, row.last, *key, _encode(row.offsets), body))
-                    size += len(body)
-            thread_updates.append((numbered[-1][0], size, now, *key))
-            self.total_bytes += size
+    def append_rows(self, by_lease: Mapping[FencedKey, Sequence[NumberedEntry]]) -> set[FencedKey]:
+        """Append entries to the threads that still have these fences; returns the leases that are another's."""
+        now, total, lost = self.clock(), 0, set[FencedKey]()
+        new_rows, used, ended = [], [], []
+        for leased, numbered in by_lease.items():
+            key, fence = leased
+            run = fence if fence != ANY_FENCE else self.get_fence(key)
+            rows = encode_rows(key, run or 0, numbered)
+            size = sum(len(body) for *_, body, _ in rows)
+            # The fence is checked by the statement that every append needs.
+            changed = self.database.execute(
+                "UPDATE threads SET last = MAX(last, ?), size = size + ? WHERE owner = ? AND id = ? AND runs = ?",
+                (numbered[-1][0], size, *key, run),
+            ).rowcount
+            if not changed:
+                # The thread may have been deleted meanwhile.
+                if self.has_thread(key):
+                    lost.add(leased)
+                continue
+            new_rows += rows
+            total += size
+            if not all(is_delta(entry) for _, entry in numbered):
+                used.append((now, *key))
+            if any(is_run_end(entry) for _, entry in numbered):
+                ended.append(key)
         # One statement for all threads: with many runs the statements dominate the cost of a token.
         self.database.executemany(
-            "INSERT OR REPLACE INTO entries (owner, thread, first, last, run, cuts, body) "
-            "VALUES (?, ?, ?, ?, (SELECT runs FROM threads WHERE owner = ? AND id = ?), ?, ?)",
+            "INSERT OR REPLACE INTO entries (owner, thread, first, last, run, cuts, body, checksum) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             new_rows,
         )
-        self.database.executemany(
-            "UPDATE threads SET last = MAX(last, ?), size = size + ?, updated = ? WHERE owner = ? AND id = ?",
-            thread_updates,
-        )
+        # Not for deltas alone: two indexes have this column.
+        self.database.executemany("UPDATE threads SET updated = ? WHERE owner = ? AND id = ?", used)
         self.database.executemany("DELETE FROM leases WHERE owner = ? AND thread = ?", ended)
+        self.totals.add(THREAD_BYTES, total)
+        return lost
 
     def read_entries(self, key: ThreadKey, after: int, until: int | None) -> list[NumberedEntry]:
         page: list[NumberedEntry] = []
         size = 0
         selected = self.database.execute(
-            "SELECT first, last, cuts, body FROM entries WHERE owner = ? AND thread = ? AND last > ? ORDER BY last",
+            "SELECT first, last, cuts, body, checksum FROM entries "
+            "WHERE owner = ? AND thread = ? AND last > ? ORDER BY last",
             (*key, after),
         )
-        for first, last, cuts, body in selected:
-            row = decode_row(first, last, cuts, body)
+        for first, last, cuts, body, checksum in selected:
+            row = decode_row(key, first, last, cuts, body, checksum)
             numbered = row.slice(after, until) if row else None
             if (until is not None and first > until) or size >= PAGE_BYTES:
                 break
@@ -180,31 +237,32 @@ class ThreadTable:
 
     def update_thread(self, key: ThreadKey, name: str | None, archived: bool | None) -> Thread | None:
         self.database.execute(
-            "UPDATE threads SET name = COALESCE(?, name), archived = COALESCE(?, archived) WHERE owner = ? AND id = ?",
-            (name, archived, *key),
+            "UPDATE threads SET name = COALESCE(?, name), archived = COALESCE(?, archived), checksum = "
+            "row_checksum('threads', x'', owner, id, COALESCE(?, name), assistant, created) "
+            "WHERE owner = ? AND id = ?",
+            (name, archived, name, *key),
         )
         return self.get_thread(key)
 
     def all_entries(self, key: ThreadKey, run: int | None = None) -> list[ThreadEntry]:
         """Return all entries of a thread, or of one of its runs."""
         rows = self.database.execute(
-            "SELECT first, last, cuts, body FROM entries "
+            "SELECT first, last, cuts, body, checksum FROM entries "
             "WHERE owner = ? AND thread = ? AND (? IS NULL OR run = ?) ORDER BY last",
             (*key, run, run),
         )
-        return [row.entry for line in rows if (row := decode_row(*line))]
+        return [row.entry for line in rows if (row := decode_row(key, *line))]
 
     def delete_thread(self, key: ThreadKey) -> bool:
-        row = self.database.execute("SELECT size FROM threads WHERE owner = ? AND id = ?", key).fetchone()
+        row = self.database.execute("SELECT size, runs FROM threads WHERE owner = ? AND id = ?", key).fetchone()
         self.database.execute("DELETE FROM entries WHERE owner = ? AND thread = ?", key)
         self.database.execute("DELETE FROM leases WHERE owner = ? AND thread = ?", key)
         self.database.execute("DELETE FROM runs WHERE owner = ? AND thread = ?", key)
         self.database.execute("DELETE FROM threads WHERE owner = ? AND id = ?", key)
         if row is None:
             return False
-        self.keys.discard(key)
-        self.owners[key[0]] -= 1
-        self.total_bytes -= row[0]
+        self.totals.add(THREAD_BYTES, -row[0])
+        self.totals.raise_to(DELETED_FENCE, row[1])
         return True
 
     def drop_oldest_runs(self, key: ThreadKey) -> None:
@@ -221,49 +279,76 @@ class ThreadTable:
             self.database.execute("DELETE FROM entries WHERE owner = ? AND thread = ? AND run = ?", (*key, run))
             self.database.execute("DELETE FROM runs WHERE owner = ? AND thread = ? AND number = ?", (*key, run))
             size -= weight
-            self.total_bytes -= weight
+            self.totals.add(THREAD_BYTES, -weight)
         self.database.execute("UPDATE threads SET size = ? WHERE owner = ? AND id = ?", (size, *key))
 
-    def evict_threads(self, owner: str) -> None:
-        """Delete the least recently used threads beyond the limits of age, count and total size."""
+    def evict_threads(self, owner: str | None) -> None:
+        """Delete the least recently used threads beyond the limits of age and total size, and beyond the number of
+        threads of an owner who has a new one."""
         if self.retention.days:
             since = self.clock() - self.retention.days * DAY_SECONDS
             self.delete_threads(self.database.execute("SELECT owner, id FROM idle WHERE updated < ?", (since,)))
-        over = self.owners[owner] - self.retention.threads
-        if over > 0:
+        if owner is not None:
+            (count,) = self.database.execute("SELECT COUNT(*) FROM threads WHERE owner = ?", (owner,)).fetchone()
+            over = max(count - self.retention.threads, 0)
             oldest = "SELECT owner, id FROM idle WHERE owner = ? ORDER BY updated LIMIT ?"
             self.delete_threads(self.database.execute(oldest, (owner, over)))
         oldest = "SELECT owner, id FROM idle ORDER BY updated LIMIT 1"
-        while self.total_bytes > self.retention.bytes and self.delete_threads(self.database.execute(oldest)):
+        while self.totals.get(THREAD_BYTES) > self.retention.bytes and self.delete_threads(
+            self.database.execute(oldest)
+        ):
             pass
 
     def delete_threads(self, keys: Iterable[ThreadKey]) -> int:
         return sum(self.delete_thread(key) for key in list(keys))
 
-    def end_orphaned_runs(self) -> int:
-        """End the runs of dead processes and return their number; the folder lock excludes live ones. The ends
-        have numbers after the reserved ones: a client may have seen entries that were not stored."""
-        query = "SELECT owner, thread, run, reserved FROM leases WHERE epoch <> ?"
-        runs = self.database.execute(query, (self.epoch,)).fetchall()
-        for owner, thread, name, reserved in runs:
+    def end_orphaned_runs(self, dead_workers: Collection[str] | None = None) -> list[OrphanedRun]:
+        """End the runs of dead workers, or of all others where the folder lock excludes live ones. The ends have
+        numbers after the reserved ones: a client may have seen entries that were not stored."""
+        ended = []
+        runs = self.database.execute("SELECT owner, thread, run, reserved, epoch FROM leases").fetchall()
+        for owner, thread, name, reserved, epoch in runs:
             key = (owner, thread)
+            is_orphaned = epoch != self.epoch if dead_workers is None else str(epoch) in dead_workers
+            if not is_orphaned:
+                continue
+            ended.append(OrphanedRun(Owner(owner), thread, name))
+            if not self.has_thread(key):
+                self.database.execute("DELETE FROM leases WHERE owner = ? AND thread = ?", key)
+                continue
             last, run = self.last_numbers(key)
-            open_messages = OpenMessageTracker()
-            events = [entry for entry in self.all_entries(key, run) if not isinstance(entry, UserInput)]
-            for entry in events:
-                open_messages.track(entry)
-            # RunStarted may not have been written; clients need it before the end.
-            run_started = [] if events else [RunStarted(thread, name)]
-            ends = [*run_started, *open_messages.end_events(), RUN_RESTARTED]
-            self.append_rows({key: list(enumerate(ends, max(last, reserved) + 1))})
-        return len(runs)
+            ends = make_restart_entries(self.all_entries(key, run), thread, name)
+            self.append_rows({(key, run): list(enumerate(ends, max(last, reserved) + 1))})
+            # From here on its own entries are refused.
+            self.database.execute("UPDATE threads SET runs = runs + 1 WHERE owner = ? AND id = ?", key)
+        return ended
 
 
 def decode_threads(rows: sqlite3.Cursor) -> list[Thread]:
     """Return the threads that are rows of the view `listed`."""
     names = [column[0] for column in rows.description]
-    # Not strict: SQLite has `archived` as a number.
-    return [msgspec.convert(dict(zip(names, row, strict=True)), Thread, strict=False) for row in rows]
+    threads = []
+    for values in rows:
+        row = dict(zip(names, values, strict=True))
+        verify_row("threads", row["checksum"], b"", *(row[name] for name in COVERED_COLUMNS["threads"]))
+        try:
+            # Not strict: SQLite has `archived` as a number.
+            threads.append(msgspec.convert(row, Thread, strict=False))
+        except msgspec.ValidationError:
+            raise DamagedRow("a row of threads is damaged") from None
+    return threads
+
+
+def encode_rows(key: ThreadKey, run: int, numbered: Sequence[NumberedEntry]) -> list[EncodedRow]:
+    """Merge and encode entries of a run as rows of their table."""
+    rows: list[EncodedRow] = []
+    for row in merge_rows(numbered):
+        body = encode_entry(row.entry)
+        if body is not None:
+            cuts = _encode(row.offsets) if row.offsets else NO_CUTS
+            checksum = checksum_row("entries", body, *key, row.first, row.last, cuts)
+            rows.append((*key, row.first, row.last, run, cuts, body, checksum))
+    return rows
 
 
 def encode_entry(entry: ThreadEntry) -> bytes | None:
@@ -275,8 +360,9 @@ def encode_entry(entry: ThreadEntry) -> bytes | None:
         return None
 
 
-def decode_row(first: int, last: int, cuts: bytes, body: bytes) -> EntryRow | None:
-    """Decode a row; None if it was changed by hand and is invalid."""
+def decode_row(key: ThreadKey, first: int, last: int, cuts: bytes, body: bytes, checksum: int) -> EntryRow | None:
+    """Decode a row; None if another version wrote it and it is invalid here. Raises DamagedRow."""
+    verify_row("entries", checksum, body, *key, first, last, cuts)
     try:
         return EntryRow(first, last, _entry_decoder.decode(body), _offsets_decoder.decode(cuts))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -7,6 +7,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -37,6 +38,11 @@ _SLASH_DATE = re.compile(r"(\d{1,2})[/.](\d{1,2})[/.](\d{4})")
 # 3月 and 5th are days and months, not amounts.
 CALENDAR_UNITS = frozenset(("月", "月份", "日", "号", "年", "季度", "点", "st", "nd", "rd", "th", "am", "pm"))
 
+SCALES = {
+    "k": 3, "thousand": 3, "m": 6, "mn": 6, "million": 6, "bn": 9, "b": 9, "billion": 9, "trillion": 12,
+    "万": 4, "亿": 8, "百万": 6, "十亿": 9,
+}  # fmt: skip
+"""Powers of ten by the words that scale a number."""
 Cell = str | int | float | None
 
 
@@ -259,7 +265,8 @@ def format_cell(value: Any) -> str:
 
 
 def read_number(cell: str) -> tuple[float | int, str] | None:
-    """Return number and unit of a cell such as `1,200`, `$3.50`, `17%`, `21 °C`, `(40)`; None if it is none."""
+    """Return number and unit of a cell such as `1,200`, `$3.50`, `$1.2B`, `17%`, `21 °C`, `(40)`; None if it is none.
+    Only an amount of money is scaled: elsewhere `M` may be metres, months or millions."""
     cell = cell.strip()
     match = _NUMBER.fullmatch(cell) if len(cell) <= MAX_NUMBER_LENGTH else None
     if match is None or (match["open"] is None) != (match["close"] is None):
@@ -268,6 +275,9 @@ def read_number(cell: str) -> tuple[float | int, str] | None:
     number: float | int = float(digits) if "." in digits else int(digits[:18])
     if len(digits) > 18 and "." not in digits:
         number = float(digits)
+    if match["before"] and (scale := SCALES.get((match["unit"] or "").strip().lower())):
+        scaled = Decimal(digits).scaleb(scale)
+        number = int(scaled) if scaled == scaled.to_integral_value() else float(scaled)
     negative = match["open"] or match["sign"] in ("-", "−") or match["sign2"]
     return -number if negative else number, (match["before"] or match["unit"] or "").strip()
 

@@ -27,6 +27,9 @@ T = TypeVar("T")
 ParseSteps = Generator[None, None, T]
 Emit = Callable[[str], None]
 SPACE = " \t\r\n"
+MAX_MARKUP_SPACE = 1000
+"""White space before a marker that belongs to the markup, in characters. More is text: held back without a limit, it
+would be searched again with each piece."""
 _STRING = re.compile(r'["\\]')
 _NESTED = re.compile(r'["{}\[\]]')
 _BARE_END = re.compile(r"[,\]}\s]")
@@ -138,12 +141,12 @@ class ModelTextReader:
             partial = len(self._buffer) if self._closed else find_partial_marker(self._buffer, markers)
             # A longer marker may begin at or before the one found.
             if match and partial > match.start():
-                emit(self._buffer[: match.start()].rstrip(SPACE))
+                emit(strip_markup_space(self._buffer[: match.start()]))
                 self._buffer = self._buffer[match.end() :]
                 return match.group()
             if markers and not self._closed:
                 # Hold a partial marker and the space before it.
-                partial = len(self._buffer[:partial].rstrip(SPACE))
+                partial = len(strip_markup_space(self._buffer[:partial]))
             passed, self._buffer = self._buffer[:partial], self._buffer[partial:]
             if self._length_limited:
                 # The beginning of a marker that the limit cut is no text.
@@ -215,6 +218,12 @@ class ModelTextReader:
         end = match.start() if match else len(self._buffer)
         text, self._buffer = self._buffer[:end], self._buffer[end:]
         return text
+
+
+def strip_markup_space(text: str) -> str:
+    """Return the text without the white space at its end, of which at most MAX_MARKUP_SPACE characters go."""
+    tail = text[-MAX_MARKUP_SPACE:]
+    return text[: len(text) - len(tail)] + tail.rstrip(SPACE)
 
 
 def find_partial_marker(text: str, markers: tuple[str, ...]) -> int:

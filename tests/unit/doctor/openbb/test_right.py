@@ -125,7 +125,7 @@ async def test_without_agents_json_the_older_file_is_taken() -> None:
 
 def test_exit_codes_json_and_headers(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     # Nobody can listen there.
-    assert run_openbb_doctor("http://127.0.0.1:1", ["X-API-KEY: hidden-value"], as_json=True) == 1
+    assert run_openbb_doctor("http://127.0.0.1:1", ["X-API-KEY: hidden-value"], None, as_json=True) == 1
     told = json.loads(capsys.readouterr().out)
     assert (told["ok"], told["lines"][0]["what"]) == (False, "openbb: agents")
     monkeypatch.setenv("A_KEY", "of-the-env")

@@ -148,7 +148,7 @@ async def test_agui_runs_are_attached_unless_the_thread_is_kept(store: FullStore
     async with serve_runtime(Runtime(model=gate, store=store)) as server:
         await leave(server, "loose")
         await asyncio.wait_for(gate.closed.wait(), HANG_TIMEOUT)
-        assert not store.has_thread(Owner(), "loose")
+        assert not await store.has_thread(Owner(), "loose")
         gate.closed.clear()
         gate.words.put_nowait(None)
         await collect_frames(server, "run", make_run_input("hi"))

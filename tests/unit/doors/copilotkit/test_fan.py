@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from rightseat.config.settings import GraphQLLimits
 from rightseat.doors.copilotkit import response, routes
-from rightseat.http.endpoint import Request
-from rightseat.http.reply import ResponseStart
+from rightseat.http.endpoint import Request, collect_body
 from rightseat.types.events import (
     CallArgs,
     CallEnd,
@@ -35,7 +34,6 @@ from rightseat.types.events import (
     TextEnd,
     TextStart,
 )
-from rightseat.types.streams import closing
 from rightseat.types.turn import Owner, Turn
 from tests.kit.rounds import limit_rounds
 from tests.unit.doors.copilotkit.client import (
@@ -82,10 +80,7 @@ async def collect_response(events: list[Event], document: str) -> Any:
         method="POST", path="/copilotkit", params={}, query={}, headers={}, body=value, owner=Owner(), id="x"
     )
     host: Any = FixedEventsHost(events)
-    raw = b""
-    async with closing(routes.handle_post(request, host)) as reply:
-        async for part in reply:
-            raw += (part.body or b"") if isinstance(part, ResponseStart) else part
+    raw = await collect_body(routes.handle_post(request, host))
     return merge_increments(parse_multipart(raw)) if document == DOCUMENT else json.loads(raw)["data"]
 
 

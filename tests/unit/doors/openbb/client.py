@@ -6,6 +6,10 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.structs import replace
+
+from rightseat.types.messages import CONTEXT_HEADING, Message, text_message
+from rightseat.types.model import Prompt
 from tests.kit.client import RawHttpClient, ResponseHead
 
 LINE_END = re.compile(r"\r\n|\n|\r")
@@ -55,7 +59,8 @@ def parse_answer(head: ResponseHead, body: str, *, legacy: bool) -> QueryAnswer:
     if head.status != 200:
         return answer
     assert head.headers["content-type"].startswith("text/event-stream")
-    assert body.startswith("event: "), f"begins with {body[:40]!r}"
+    # A comment comes first where the data takes long to read.
+    assert re.match(r"(?:: keep-alive\n\n)*event: ", body), f"begins with {body[:40]!r}"
     blocks = re.split(r"\n\n|\r\n\r\n", body)
     assert blocks.pop() == ""
     for block in blocks:
@@ -173,6 +178,23 @@ async def post_query(
         await client.post_json(path, body, headers)
         head = await client.read_head()
         return parse_answer(head, (await client.read_body()).decode(), legacy=legacy)
+
+
+FACTS = ("- Today's date:", "- The widgets that the user has chosen")
+"""Lines that begin so stand in the prompt of most questions."""
+
+
+def without_facts(prompt: Prompt) -> Prompt:
+    """Return the prompt without today's date and the chosen widgets, and without a system message of these alone."""
+    messages: list[Message] = []
+    for message in prompt.messages:
+        if message.role == "system" and CONTEXT_HEADING in message.text:
+            lines = [line for line in message.text.split("\n") if not line.startswith(FACTS)]
+            if lines == [CONTEXT_HEADING]:
+                continue
+            message = text_message("system", "\n".join(lines))
+        messages.append(message)
+    return replace(prompt, messages=tuple(messages))
 
 
 def make_result_item(content: Any, **data_format: Any) -> dict[str, Any]:

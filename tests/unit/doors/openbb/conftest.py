@@ -8,4 +8,4 @@ from rightseat.http.fetch import AddressRules, OutboundClient
 
 @pytest.fixture(autouse=True)
 def no_outbound_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write, "make_outbound", lambda: OutboundClient(AddressRules(hosts=())))
+    monkeypatch.setattr(write, "make_outbound", lambda rules: OutboundClient(AddressRules(hosts=())))

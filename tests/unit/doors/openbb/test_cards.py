@@ -56,7 +56,7 @@ async def test_agents_json_is_what_workspace_accepts() -> None:
         assert not [key for key in entry if key.startswith("has")]
     assert found["rightseat-q-a-desk"]["image"] == "http://127.0.0.1:7777/desk.png"
     assert found["rightseat-other"]["image"] == "https://cdn.example/o.png"
-    assert "image" not in found["rightseat-default"]
+    assert found["rightseat-default"]["image"] == "http://127.0.0.1:7777/playground/icon.svg"
 
 
 @pytest.mark.demand("openbb.agents_json_features_never")

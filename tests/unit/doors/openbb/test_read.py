@@ -18,6 +18,7 @@ from tests.unit.doors.openbb.client import (
     WIDGETS,
     make_result_item,
     post_query,
+    without_facts,
 )
 
 pytestmark = pytest.mark.io
@@ -39,7 +40,7 @@ async def capture_prompt(body: Any, **more: Any) -> Prompt:
     async with serve_runtime(Runtime(assistants=[Assistant("default", model, **more)])) as server:
         answer = await post_query(server.url, body)
     assert (answer.head.status, answer.text) == (200, "ok"), answer.body
-    return model.prompts[0]
+    return without_facts(model.prompts[0])
 
 
 def list_roles_and_texts(prompt: Prompt) -> list[tuple[str, str]]:
@@ -262,8 +263,8 @@ async def test_where_the_person_is() -> None:
     tabs = [{"tab_id": "overview", "widgets": [{"widget_uuid": PRICE_UUID, "name": "Price"}]}]
     info = {"id": "d", "name": "Apple", "current_tab_id": "overview", "tabs": tabs}
     state = {"current_dashboard_info": info, "action_history": None}
-    prompt = await capture_prompt({"messages": [HUMAN], "workspace_state": state, "timezone": "Asia/Tokyo"})
-    for fact in ("Apple", "overview", "Price", "Asia/Tokyo"):
+    prompt = await capture_prompt({"messages": [HUMAN], "workspace_state": state})
+    for fact in ("Apple", "overview", "Price"):
         assert fact in prompt.messages[0].text
 
 
@@ -309,7 +310,7 @@ BAD = [
     b"\xff\xfe",
     b'{"messages": ["\\ud800"',
 ]
-BAD += [b'{"messages": ' + b"[" * 5000 + b"]" * 5000 + b"}"]
+BAD += [b'{"messages": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"]
 
 
 @pytest.mark.demand("openbb.bad_input_recorded_case")

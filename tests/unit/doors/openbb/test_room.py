@@ -1,6 +1,7 @@
 """Pages that a request names, and data under a model's context."""
 
 import json
+import threading
 import uuid
 from collections.abc import AsyncIterator
 from typing import Any
@@ -8,12 +9,14 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.doors.openbb import write
+from rightseat.doors.openbb import routes, write
+from rightseat.doors.openbb.read import OpenBBRequest, read_query
+from rightseat.http.endpoint import Host, Request
 from rightseat.http.fetch import AddressRules, OutboundClient
 from rightseat.types.model import Capabilities
 from rightseat.types.text import estimate_tokens
 from tests.kit.app_server import FakeModel, reply_text, serve_app, serve_runtime
-from tests.unit.doors.openbb.client import WIDGETS, make_result_item, post_query
+from tests.unit.doors.openbb.client import WIDGETS, OpenBBChat, make_result_item, post_query, without_facts
 from tests.unit.doors.openbb.test_read import (
     CALL,
     CONTEXT,
@@ -41,7 +44,7 @@ async def page_url(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
         monkeypatch.setattr(
             write,
             "make_outbound",
-            lambda: OutboundClient(AddressRules(hosts=[f"127.0.0.1:{port}"], allow=["127.0.0.0/8"])),
+            lambda rules: OutboundClient(AddressRules(hosts=[f"127.0.0.1:{port}"], allow=["127.0.0.0/8"])),
         )
         yield url
 
@@ -57,7 +60,7 @@ async def test_pages_are_read_and_cited_and_one_that_cannot_be_is_said(page_url:
         *(("WARNING", f"{url} could not be read") for url in urls[1:]),
     ]
     assert answer.text == "It is 7 %."
-    *pages, question = list_roles_and_texts(model.prompts[0])
+    *pages, question = list_roles_and_texts(without_facts(model.prompts[0]))
     assert question == ("user", "price?")
     # A stranger's words are no instructions.
     assert {role for role, _ in pages} == {"user"}
@@ -84,6 +87,16 @@ async def test_all_data_of_a_long_chat_fits_the_models_context() -> None:
     prompt = await capture_prompt(body, context=4096)
     assert sum(estimate_tokens(message.text) for message in prompt.messages) < 3072
     assert "row 0" in prompt.messages[-1].text
+
+
+@pytest.mark.demand("openbb.explicit_context_goes_model")
+@pytest.mark.parametrize("word", ["word ", "规则"])
+async def test_many_long_skills_share_the_models_context(word: str) -> None:
+    skills = [{"slug": f"s{number}", "contentMarkdown": word * 3000} for number in range(8)]
+    body = {"messages": [HUMAN], "widgets": WIDGETS, "selected_skills": skills}
+    prompt = await capture_prompt(body, context=4096)
+    assert sum(estimate_tokens(message.text) for message in prompt.messages) < 3072
+    assert all(f"'s{number}'" in prompt.messages[0].text for number in range(8))
 
 
 @pytest.mark.demand("openbb.explicit_context_goes_model")
@@ -144,7 +157,7 @@ async def test_of_a_chat_that_has_grown_too_long_the_newest_is_told() -> None:
     async with serve_runtime(Runtime(model=model)) as server:
         body = {"messages": [*said, HUMAN], "widgets": WIDGETS}
         assert (await post_query(server.url, body)).text == "ok"
-    told = list_roles_and_texts(model.prompts[0])
+    told = list_roles_and_texts(without_facts(model.prompts[0]))
     assert told[-1] == ("user", "price?")
     assert told[-3] == ("user", "q59")
     assert 10 < len(told) < 100
@@ -159,3 +172,21 @@ async def test_an_assistant_with_little_room_gets_the_chosen_widgets_first() -> 
     assert 3 < len(prompt.tools) < 40
     prompt = await capture_prompt({"messages": [HUMAN], "widgets": {**WIDGETS, "secondary": many * 2}})
     assert len(prompt.tools) == 96
+
+
+@pytest.mark.demand("openbb.large_tables")
+async def test_a_large_query_is_read_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = []
+
+    def read_and_note(request: Request, host: Host) -> OpenBBRequest:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return read_query(request, host)
+
+    monkeypatch.setattr(routes, "read_query", read_and_note)
+    padding = "x" * (routes.LARGE_BODY + 1)
+    async with serve_runtime(Runtime(model=FakeModel(reply_text("Small."), reply_text("Large.")))) as server:
+        small = await OpenBBChat(server.url).send_text("hi")
+        large = await OpenBBChat(server.url, workspace_state={"padding": padding}).send_text("hi")
+        wrong = await OpenBBChat(server.url, path="/v1/query/nobody", workspace_state={"p": padding}).send_text("hi")
+    assert (small.text, large.text, wrong.head.status) == ("Small.", "Large.", 404)
+    assert threads == [True, False, False]

@@ -10,7 +10,7 @@ from rightseat import Prompt, Runtime, ToolContext, tool
 from rightseat.types.messages import ImageMessagePart
 from rightseat.types.model import Capabilities
 from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
-from tests.unit.documents import sample_files
+from tests.unit.documents import pdf_producers, sample_files
 from tests.unit.doors.openbb.client import (
     LEGACY_STATE_FIELD,
     LEGACY_WIDGETS,
@@ -215,12 +215,43 @@ async def test_an_image_is_shown_to_a_model_that_takes_images(kind: type[FakeMod
         chat = OpenBBChat(server.url, widgets=WIDGETS)
         answer = await chat.send_text("what does it show?")
         assert answer.call is not None
-        await chat.send_result(answer.call, make_result_item(picture, data_type="png", filename="chart.png"))
+        item = make_result_item(picture, data_type="png", filename="chart.png")
+        last = await chat.send_result(answer.call, item)
     [told] = list_tool_results(model.prompts[1])
     assert "image chart.png: PNG, 640 × 480 pixels" in told
     shown = [part.url for m in model.prompts[1].messages for part in m.parts if isinstance(part, ImageMessagePart)]
     assert shown == ([f"data:image/png;base64,{picture}"] if kind is ImageModel else [])
     assert ("does not take images" in told) is (kind is FakeModel)
+    warning = ("WARNING", "Price: chart.png was not read: the model does not take images")
+    assert (warning in last.statuses) is (kind is FakeModel)
+    assert not any("only a part" in status for _, status in last.statuses)
+    assert bool(last.list_events("copilotCitationCollection")) is (kind is ImageModel)
+
+
+@pytest.mark.demand("openbb.unknown_parameter_named")
+async def test_a_parameter_that_a_widget_does_not_have_is_named_and_no_other_data_is_fetched() -> None:
+    wrong, right = ("price", '{"ticker": "MSFT"}'), ("price", '{"symbol": "MSFT", "ticker": null}')
+    model = FakeModel(reply_calls(wrong), reply_calls(right))
+    async with serve_runtime(Runtime(model=model)) as server:
+        answer = await OpenBBChat(server.url, widgets=WIDGETS).send_text("the price of MSFT?")
+    [told] = list_tool_results(model.prompts[1])
+    assert "There is no parameter 'ticker'. The parameters of this widget: symbol, interval." in told
+    assert answer.call is not None
+    [source] = answer.call["input_arguments"]["data_sources"]
+    assert source["input_args"] == {"symbol": "MSFT", "interval": "1d"}
+
+
+@pytest.mark.demand("documents.pdf_producers")
+async def test_the_words_of_a_pdf_reach_the_model_with_their_spaces() -> None:
+    model = FakeModel(reply_calls(PRICES), reply_text("A post."))
+    content = b64encode(pdf_producers.make_drawn_font_pdf()).decode()
+    async with serve_runtime(Runtime(model=model)) as server:
+        chat = OpenBBChat(server.url, widgets=WIDGETS)
+        answer = await chat.send_text("what is it about?")
+        assert answer.call is not None
+        await chat.send_result(answer.call, make_result_item(content, data_type="pdf", filename="post.pdf"))
+    [told] = list_tool_results(model.prompts[1])
+    assert pdf_producers.BROWSER_TEXT in told
 
 
 @pytest.mark.demand("openbb.extra_state_carries_continuation")
@@ -344,7 +375,8 @@ async def test_a_parameters_options_and_a_skill_are_asked_for_in_the_clients_for
         content = {"skill": {"slug": "notes", "contentMarkdown": "# Notes"}}
         answer = await chat.send_result(answer.call, {"status": "success", "data": content})
     assert answer.text == "Fine."
-    assert list_tool_results(model.prompts[2])[1] == "# Notes"
+    assert "'notes' is active" in list_tool_results(model.prompts[2])[1]
+    assert "# Notes" in model.prompts[2].messages[0].text
 
 
 @pytest.mark.demand("openbb.loop_guard_ends_turn")

@@ -1,13 +1,23 @@
 """Widgets and MCP tools as the model sees them."""
 
+from collections.abc import Container
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from rightseat.doors.openbb.tool_selection import select_tools
 from rightseat.doors.openbb.wire import OpenBBQuery
-from rightseat.doors.openbb.workspace_tools import collect_tools, make_parameter_schema, slugify
+from rightseat.doors.openbb.workspace_tools import WorkspaceTool, collect_tools, make_parameter_schema, slugify
 from rightseat.types.schema import get_validator
 from tests.unit.doors.openbb.client import LEGACY_WIDGETS, MCP_TOOL, PRICE_UUID, WIDGETS
+
+NOW = datetime(2026, 11, 16, 9, 30, tzinfo=UTC)
+
+
+def offer_tools(query: OpenBBQuery, reserved: Container[str] = ()) -> dict[str, WorkspaceTool]:
+    return select_tools(query, collect_tools(query, NOW, reserved), reserved=reserved).tools
+
 
 PARAMS: list[tuple[dict[str, Any], Any, dict[str, Any]]] = [
     ({"type": "ticker", "description": "d"}, "A", {"type": "string", "description": "d", "default": "A"}),
@@ -28,7 +38,20 @@ PARAMS: list[tuple[dict[str, Any], Any, dict[str, Any]]] = [
         {"type": "string", "description": "(a date, YYYY-MM-DD)", "default": "2024-01-01"},
     ),
     ({"type": "text", "options": ["1d", "1w"]}, "1m", {"type": "string", "enum": ["1d", "1w", "1m"], "default": "1m"}),
-    ({"type": "text", "options": [{"label": "Day", "value": "1d"}]}, None, {"type": "string", "enum": ["1d"]}),
+    (
+        {"type": "text", "options": [{"label": "Day", "value": "1d"}]},
+        None,
+        {"type": "string", "enum": ["1d"], "description": "(1d: Day)"},
+    ),
+    (
+        {
+            "type": "ticker",
+            "description": "Share",
+            "options": [{"label": "腾讯", "value": "0700"}, {"label": "aapl", "value": "AAPL"}, {"value": "MSFT"}],
+        },
+        None,
+        {"type": "string", "enum": ["0700", "AAPL", "MSFT"], "description": "Share (0700: 腾讯)"},
+    ),
     ({"type": "text", "options": [1, "a"]}, None, {"enum": [1, "a"]}),
     ({"type": "endpoint", "options": ["a"], "get_options": True}, "b", {"type": "string", "default": "b"}),
     ({"type": "text", "multi_select": True}, "a", {"type": "array", "items": {"type": "string"}, "default": ["a"]}),
@@ -56,7 +79,7 @@ def test_a_parameter_as_json_schema(param: dict[str, Any], value: Any, schema: d
 
 @pytest.mark.demand("openbb.widgets_become_client_tools")
 def test_a_tool_says_what_the_widget_shows() -> None:
-    found = collect_tools(OpenBBQuery(messages=[], widgets=WIDGETS, tools=[MCP_TOOL]))
+    found = offer_tools(OpenBBQuery(messages=[], widgets=WIDGETS, tools=[MCP_TOOL]))
     assert list(found) == ["price", "ratios", "news", "docs_search", "get_parameter_options"]
     about = found["price"].spec.description
     for fact in ("Price", "Prices of a share", "FMP", "date, close"):
@@ -64,7 +87,7 @@ def test_a_tool_says_what_the_widget_shows() -> None:
     assert "1763160000000" not in about, "what changes with every look spoils a prompt that is kept"
     assert (
         "AAPL"
-        in collect_tools(OpenBBQuery(messages=[], widgets=LEGACY_WIDGETS))["historical_stock_price"].spec.description
+        in offer_tools(OpenBBQuery(messages=[], widgets=LEGACY_WIDGETS))["historical_stock_price"].spec.description
     )
 
 
@@ -78,12 +101,12 @@ def test_a_value_is_the_present_one_else_the_first_that_is_set() -> None:
         {"name": "e", "type": "integer", "current_value": "5"},
     ]
     widget = {"origin": "o", "widget_id": "w", "name": "W", "params": params}
-    source = collect_tools(OpenBBQuery(messages=[], widgets={"primary": [widget]}))["w"].to_client_arguments({})
+    source = offer_tools(OpenBBQuery(messages=[], widgets={"primary": [widget]}))["w"].to_client_arguments({})
     assert source["input_args"] == {"a": "now", "b": "d", "c": "ran", "e": "5"}
 
 
 def test_arguments_that_the_widget_does_not_have_are_left_out() -> None:
-    price = collect_tools(OpenBBQuery(messages=[], widgets=WIDGETS))["price"]
+    price = offer_tools(OpenBBQuery(messages=[], widgets=WIDGETS))["price"]
     source = price.to_client_arguments({"symbol": "B", "other": 1})
     assert source["input_args"] == {"symbol": "B", "interval": "1d"}
 
@@ -97,7 +120,7 @@ def test_names_that_models_can_write(name: str, made: str) -> None:
 
 def test_names_are_never_the_same_and_never_empty() -> None:
     twice = [{"uuid": f"{PRICE_UUID[:-1]}{n}", "name": name} for n, name in enumerate(["A", "a", "汉字", "汉字"])]
-    names = list(collect_tools(OpenBBQuery(messages=[], widgets=twice), reserved={"a"}))
+    names = list(offer_tools(OpenBBQuery(messages=[], widgets=twice), reserved={"a"}))
     assert names[:2] == ["a_2", "a_3"]
     assert len(set(names)) == 4
     assert all(names)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightseat import Assistant, Result, Runtime, tool
+from rightseat import Assistant, Result, Runtime, status_update, tool
 from rightseat.config.settings import ServerSettings
 from rightseat.errors import UpstreamRefused
 from rightseat.types.chunks import ModelChunk, TextChunk
@@ -16,6 +16,7 @@ from rightseat.types.events import (
     CallEnd,
     CallStart,
     Citations,
+    Custom,
     Event,
     Interrupt,
     ReasoningDelta,
@@ -128,7 +129,7 @@ async def test_a_client_of_2024_gets_text_and_calls_only() -> None:
         CallEnd("c"),
     ]
     answer = await ask_for_events(*things, *make_text_events("ok"), DONE, legacy=True)
-    assert answer.frames == [("copilotMessageChunk", {"delta": "ok"})]
+    assert answer.text == "T\n\n| a |\n| --- |\n| 1 |\n\nok"
 
 
 @pytest.mark.demand("openbb.failures_arrive_200_stream")
@@ -139,7 +140,7 @@ async def test_a_failure_is_a_sentence_in_a_stream(old: bool) -> None:
         raise UpstreamRefused("The model's server went away.")
 
     async with serve_runtime(Runtime(model=FakeModel(breaks))) as server:
-        answer = await OpenBBChat(server.url, legacy=old, **({} if old else TODAY)).send_text("hi")
+        answer = await OpenBBChat(server.url, legacy=old, **({"widgets": []} if old else TODAY)).send_text("hi")
     assert answer.text == "Half\n\nThe model's server went away. (upstream_unreachable)"
     assert answer.statuses == ([] if old else [("WARNING", "The answer failed")])
 
@@ -207,6 +208,39 @@ async def test_suggestions_and_foreign_citations() -> None:
     assert (widget["source_info"]["type"], widget["details"]) == ("widget", [{"p": 1}])
     assert "uuid" not in widget["source_info"]
     assert other["source_info"]["name"]
+
+
+BOX = {"text": "Revenue", "page": 2, "x0": 70, "top": 88.5, "x1": 120.0, "bottom": 99}
+
+
+@pytest.mark.demand("openbb.artifacts_as_authors_make_them")
+async def test_html_descriptions_boxes_and_details() -> None:
+    page = Artifact("h", "html", "Summary", "<p>Up</p>", "How the quarter went")
+    boxes: list[Any] = [[[BOX], []], [[{**BOX, "page": "two"}]], "none", [[{"text": "x"}]]]
+    cited = Citations([{"title": "Report", "quote_bounding_boxes": box} for box in boxes])
+    step = status_update("Read the report", details=[{"Pages": 12}, "two tables"])
+    warning = status_update("One page is a picture", warning=True)
+    answer = await ask_for_events(step, warning, page, *make_text_events("ok"), cited, DONE)
+    [artifact] = answer.list_events("copilotMessageArtifact")
+    assert (artifact["type"], artifact["content"], artifact["description"]) == (
+        "html",
+        "<p>Up</p>",
+        "How the quarter went",
+    )
+    [collection] = answer.list_events("copilotCitationCollection")
+    assert [citation.get("quote_bounding_boxes") for citation in collection["citations"]] == [[[BOX]], None, None, None]
+    assert collection["citations"][0]["id"] != collection["citations"][1]["id"]
+    assert answer.statuses == [("INFO", "Read the report"), ("WARNING", "One page is a picture")]
+    assert answer.list_events("copilotStatusUpdate")[0]["details"] == [{"Pages": 12}, "two tables"]
+    assert "details" not in answer.list_events("copilotStatusUpdate")[1]
+
+
+@pytest.mark.demand("openbb.artifacts_as_authors_make_them")
+@pytest.mark.parametrize("detail", [{"Pages": 12, "Tables": 2}, "two tables"])
+async def test_one_detail_needs_no_list(detail: dict[str, Any] | str) -> None:
+    steps = (status_update("Read", details=detail), Custom("progress", {"message": "Read", "details": detail}))
+    answer = await ask_for_events(*steps, *make_text_events("ok"), DONE)
+    assert [status["details"] for status in answer.list_events("copilotStatusUpdate")] == [[detail], [detail]]
 
 
 @pytest.mark.demand("openbb.seed_era_requests_get")

@@ -277,9 +277,10 @@ async def test_cookies_are_not_kept() -> None:
 )
 async def test_a_header_that_would_change_the_request_is_refused(headers: dict[str, str]) -> None:
     async with CannedServer(OUTSIDE) as served, OutboundClient(RULES) as outbound:
-        with pytest.raises(CallerError):
+        # By name: the client below refuses line breaks too, and would hide that this check is gone.
+        with pytest.raises(CallerError, match=r"^(Header .* cannot be sent|The value of header .* (has a|is not))"):
             await outbound.fetch(served.url, headers=headers)
-        with pytest.raises(CallerError):
+        with pytest.raises(CallerError, match="is not an HTTP method"):
             await outbound.fetch(served.url, method="GET / HTTP/1.1\r\nX:")
         assert served.requests == []
 

@@ -93,7 +93,7 @@ def test_the_command_line_names_files(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.chdir(tmp_path)
     seen: dict[str, Any] = {}
     command = importlib.import_module("rightseat.cli.serve")
-    monkeypatch.setattr(command, "serve", lambda path, **given: seen.update(given))
+    monkeypatch.setattr(command, "serve", lambda arguments: seen.update(flags=arguments.flags))
     done = CliRunner().invoke(app, ["serve", "--precache", "a.txt", "--precache", "/b.txt"])
     assert done.exit_code == 0
     assert seen["flags"]["precache"] == [str(tmp_path / "a.txt"), "/b.txt"]

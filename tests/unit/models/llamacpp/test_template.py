@@ -11,6 +11,7 @@ from rightseat.errors import CallerError, TemplateRefused
 from rightseat.models.llamacpp import template
 from rightseat.models.llamacpp.control_tokens import ControlTokens
 from rightseat.models.llamacpp.gguf import GgufHeader
+from rightseat.models.llamacpp.sandbox import TemplateLimitExceeded, TemplateSandbox
 from rightseat.models.llamacpp.template import OPENING_USER_TEXT, ChatTemplate, repair_source, to_template_messages
 from rightseat.models.llamacpp.template_probe import TemplateCapabilities
 from rightseat.types.messages import Message, ToolCall, text_message
@@ -191,6 +192,15 @@ async def test_hostile_templates_are_refused(name: str) -> None:
     # counts as large as this process. Two gigabytes would be far beyond all of these.
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert after.ru_maxrss < max(300 << 10, before.ru_maxrss, own) + (100 << 10)
+
+
+@pytest.mark.demand("llamacpp.template_loops_ever_builds")
+def test_rendering_ends_at_its_time() -> None:
+    sandbox = TemplateSandbox(read_fixed_clock)
+    loop = sandbox.compile_template("{% for i in range(3) %}x{% endfor %}")
+    assert sandbox.render_template(loop, {}, 60) == "xxx"
+    with pytest.raises(TemplateLimitExceeded, match="more time"):
+        sandbox.render_template(loop, {}, -1)
 
 
 @pytest.mark.demand("llamacpp.template_loops_ever_builds")

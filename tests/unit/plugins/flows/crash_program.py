@@ -10,7 +10,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -82,11 +82,14 @@ class CrashingStore(SQLiteStore):
     crash_points: CrashPoints
     last_checkpoint: bytes = b"{}"
 
-    async def save_checkpoint(self, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
-        self.crash_points("before note")
-        await super().save_checkpoint(owner, key, body, seconds)
+    async def update_checkpoint(
+        self, owner: Owner, key: str, update: Callable[[bytes | None], bytes | None], seconds: float | None = None
+    ) -> None:
+        body = update(await self.get_checkpoint(owner, key))
+        self.crash_points("before note" if body else "before forget")
+        await super().update_checkpoint(owner, key, update, seconds)
         # Times of model calls belong to nobody's run.
-        self.last_checkpoint = body if owner == OWNER else self.last_checkpoint
+        self.last_checkpoint = body if owner == OWNER and body else self.last_checkpoint
         self.crash_points("after note")
 
     async def save_continuation(self, continuation: Continuation) -> None:
@@ -94,16 +97,12 @@ class CrashingStore(SQLiteStore):
         await super().save_continuation(continuation)
         self.crash_points("after save")
 
-    async def take_continuation(
+    async def claim_continuation(
         self, owner: Owner, resume_token: str, assistant: str, answered_ids: Collection[str]
     ) -> Continuation | None:
-        found = await super().take_continuation(owner, resume_token, assistant, answered_ids)
-        self.crash_points("after take")
+        found = await super().claim_continuation(owner, resume_token, assistant, answered_ids)
+        self.crash_points("after claim")
         return found
-
-    async def delete_checkpoint(self, owner: Owner, key: str) -> None:
-        self.crash_points("before forget")
-        await super().delete_checkpoint(owner, key)
 
 
 def make_tool(name: str, sink: Path, points: CrashPoints) -> Tool:

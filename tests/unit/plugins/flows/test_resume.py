@@ -1,7 +1,7 @@
 """Whoever comes back after leaving, or asks twice at once; and what may have run."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -339,11 +339,14 @@ steps:
         class Cutting(MemoryStore):
             """Loses the note of the second step, as if the process had died before it."""
 
-            async def save_checkpoint(self, owner: Any, key: str, body: bytes, seconds: float | None = None) -> None:
+            async def update_checkpoint(
+                self, owner: Any, key: str, update: Callable[[bytes | None], bytes | None], seconds: float | None = None
+            ) -> None:
+                body = update(await self.get_checkpoint(owner, key)) or b""
                 if b'"again":' in body and not cut.is_set():
                     cut.set()
                     raise asyncio.CancelledError
-                await super().save_checkpoint(owner, key, body, seconds)
+                await super().update_checkpoint(owner, key, update, seconds)
 
         kept = FlowServices(
             model=FakeModel(reply_text("ok")),

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -27,7 +26,7 @@ from tests.kit import process
 from tests.kit.app_server import FakeModel, reply_calls, reply_text
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.kit.waiting import wait_until
-from tests.unit.plugins.python.script_plugins import load_script_plugin
+from tests.unit.plugins.python.script_plugins import call_once, load_script_plugin
 
 pytestmark = pytest.mark.io
 
@@ -39,21 +38,6 @@ def load_tool(folder: Path, text: str, rules: PythonPolicy | None = None) -> Too
     assert problems == []
     assert len(tools) == 1
     return tools[0]
-
-
-async def call_once(tool: Tool, args: dict[str, Any], *messages: Message) -> Result:
-    assert tool.call is not None
-    assert tool.close is not None
-    context = ToolContext(
-        Turn(messages=messages), turn_messages=(text_message("tool", "from the step before", call_id="c"),)
-    )
-    try:
-        async with closing(tool.call(args, context)) as items:
-            found = [item async for item in items]
-    finally:
-        await tool.close()
-    assert isinstance(found[-1], Result)
-    return found[-1]
 
 
 @pytest.mark.demand("plugins.python_tools_plain_tool")

@@ -289,3 +289,29 @@ MYSQL = (
     "WITH d AS (SELECT 1) DELETE FROM orders",
     "VALUES ROW(1)",
 )
+
+# Queries over `orders` whose WITH names are those of `customers`, which may not be read. Databases differ in where
+# such a name hides the table.
+NAME_TRICKS = (
+    "WITH RECURSIVE customers AS (SELECT * FROM customers) SELECT * FROM customers",
+    "WITH customers AS (SELECT * FROM customers) SELECT * FROM customers",
+    "WITH RECURSIVE customers(id, name) AS (SELECT id, name FROM customers) SELECT * FROM customers",
+    "WITH RECURSIVE a AS (SELECT * FROM customers), customers AS (SELECT 1) SELECT * FROM a",
+    "WITH RECURSIVE customers AS (SELECT 1 AS id UNION ALL SELECT id FROM customers) SELECT * FROM customers",
+    "WITH RECURSIVE customers AS ((SELECT 1 AS id, 'x' AS name) UNION ALL (SELECT id, name FROM customers)) "
+    "SELECT * FROM customers",
+    "WITH RECURSIVE customers AS (SELECT * FROM (SELECT * FROM customers) c) SELECT * FROM customers",
+    "WITH RECURSIVE customers AS (SELECT (SELECT max(name) FROM customers) AS name) SELECT name FROM customers",
+    "WITH a AS (WITH customers AS (SELECT 1) SELECT * FROM customers) SELECT * FROM a, customers",
+    "WITH a AS (WITH RECURSIVE customers AS (SELECT * FROM customers) SELECT * FROM customers) SELECT * FROM a",
+    "SELECT * FROM (WITH customers AS (SELECT 1 AS id) SELECT * FROM customers) x, customers",
+    "WITH customers AS (SELECT 1 AS id), b AS (SELECT * FROM customers) SELECT * FROM b",
+    "WITH b AS (SELECT * FROM customers), customers AS (SELECT 1 AS id) SELECT * FROM b",
+    "WITH RECURSIVE b AS (SELECT * FROM customers), customers AS (SELECT * FROM b) SELECT * FROM customers",
+    'WITH "Customers" AS (SELECT 1 AS id) SELECT * FROM customers',
+    'WITH RECURSIVE "CUSTOMERS" AS (SELECT * FROM customers) SELECT * FROM "CUSTOMERS"',
+    "WITH customers AS MATERIALIZED (SELECT * FROM orders) SELECT * FROM customers",
+    "SELECT (WITH RECURSIVE customers AS (SELECT name FROM customers) SELECT max(name) FROM customers) FROM orders",
+    "WITH orders AS (SELECT * FROM customers) SELECT * FROM orders",
+    "WITH RECURSIVE orders AS (SELECT 'x' AS name UNION SELECT name FROM customers) SELECT * FROM orders",
+)

@@ -18,6 +18,8 @@ ROWS = (
     """INSERT INTO orders VALUES (1, 1, 10.50, '2026-01-05'), (2, 1, 20.00, '2026-02-06'),
        (3, 2, 5.25, '2026-02-07'), (4, 3, 100.00, '2026-03-08')""",
 )
+opened_shops: list[Database] = []
+"""Databases whose processes `close_shops` stops."""
 SCRIPT = (*TABLES, *ROWS)
 LIMITS = QueryLimits(rows=100, seconds=HANG_TIMEOUT)
 
@@ -39,6 +41,8 @@ def create_duckdb_shop(folder: Path) -> Path:
     return file
 
 
-def open_shop(kind: str, folder: Path, limits: QueryLimits = LIMITS) -> Database:
+def open_shop(kind: str, folder: Path, limits: QueryLimits = LIMITS, *, tables: tuple[str, ...] = ()) -> Database:
     file = create_sqlite_shop(folder) if kind == "sqlite" else create_duckdb_shop(folder)
-    return open_database("shop", f"{kind}:///{file.name}", folder, limits=limits)
+    shop = open_database("shop", f"{kind}:///{file.name}", folder, limits=limits, tables=tables)
+    opened_shops.append(shop)
+    return shop

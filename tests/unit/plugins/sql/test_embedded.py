@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import os
 import sys
 import time
 from pathlib import Path
@@ -13,10 +14,13 @@ from rightseat.plugins.sql import database, drivers
 from rightseat.plugins.sql.database import Database, open_database
 from rightseat.plugins.sql.guard import QueryRefused
 from rightseat.plugins.sql.query import QueryFailed, QueryLimits, SqlQuery
+from tests.kit.process import list_tree
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.kit.waiting import wait_until
 from tests.unit.plugins.sql import attacks
 from tests.unit.plugins.sql.shops import open_shop
+
+pytestmark = [pytest.mark.io, pytest.mark.usefixtures("close_shops")]
 
 KINDS = ("sqlite", "duckdb")
 DIALECT_ATTACKS = {"sqlite": attacks.SQLITE, "duckdb": attacks.DUCKDB}
@@ -52,6 +56,34 @@ async def test_database_refuses_every_attack_itself(shop_database: Database, kin
         passed.append(sql)
     assert passed == []
     assert hash_files(tmp_path) == before
+
+
+@pytest.mark.demand("security.names_resolved_by_database")
+async def test_no_name_trick_reads_a_table_that_is_not_allowed(kind: str, tmp_path: Path) -> None:
+    shop = open_shop(kind, tmp_path, tables=("orders",))
+    read = []
+    for sql in attacks.NAME_TRICKS:
+        try:
+            answer = await database.run_query(shop, sql)
+        except (QueryFailed, QueryRefused):
+            continue
+        read += [sql for row in answer.rows.rows if {"Ada", "Bo", "Chen"} & set(row)]
+    assert read == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("WITH customers AS (SELECT total FROM orders WHERE id = 3) SELECT customers.total FROM customers", [5.25]),
+        ("WITH orders AS (SELECT total FROM orders WHERE id = 3) SELECT o.total FROM orders AS o", [5.25]),
+        ("WITH a(x) AS (SELECT 1), b AS (SELECT a.x + 1 AS y FROM a) SELECT b.y FROM a JOIN b ON a.x < b.y", [2]),
+        ("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT n.x + 1 FROM n WHERE n.x < 3) SELECT max(x) FROM n", [3]),
+        ("WITH a AS (WITH a AS (SELECT 7 AS x) SELECT x FROM a) SELECT a.x FROM a", [7]),
+    ],
+)
+async def test_names_of_with_keep_working(shop_database: Database, sql: str, rows: list[float]) -> None:
+    answer = await database.run_query(shop_database, sql)
+    assert [float(value) for (value,) in answer.rows.rows] == rows
 
 
 @pytest.mark.demand("flows.sql_real_databases_sqlalchemy")
@@ -102,13 +134,14 @@ async def test_endless_query_is_ended(kind: str, tmp_path: Path) -> None:
 
 async def test_leaving_ends_the_query(kind: str, tmp_path: Path) -> None:
     found = open_shop(kind, tmp_path, QueryLimits(seconds=10 * HANG_TIMEOUT))
+    before = set(list_tree(os.getpid()))
     task = asyncio.create_task(found.query(SqlQuery(ENDLESS)))
     await asyncio.sleep(0)
     # Wherever it is by now: opening its session, or in the midst of the query.
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await wait_until(lambda: found.threads.abandoned == 0)
+    await wait_until(lambda: set(list_tree(os.getpid())) <= before)
 
 
 async def test_unknown_column_is_the_databases_word(shop_database: Database) -> None:
@@ -148,3 +181,19 @@ def test_what_is_not_installed_is_said(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(drivers, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"sqlalchemy is not installed: pip install 'rightseat\[sql\]'"):
         open_database("shop", "sqlite:///shop.db", tmp_path)
+
+
+async def test_a_value_that_cannot_be_sent_is_a_failed_query(shop_database: Database) -> None:
+    with pytest.raises(QueryFailed, match="no Unicode text"):
+        await shop_database.query(SqlQuery("SELECT mark", {"mark": "\ud800"}))
+
+
+@pytest.mark.demand("security.sql_in_killable_child")
+async def test_a_query_that_ends_after_its_database_is_closed_leaves_no_process(kind: str, tmp_path: Path) -> None:
+    shop = open_shop(kind, tmp_path)
+    before = set(list_tree(os.getpid()))
+    task = asyncio.create_task(shop.query(SqlQuery("SELECT count(*) FROM orders")))
+    await wait_until(lambda: set(list_tree(os.getpid())) - before)
+    await shop.close()
+    assert (await task).rows == ((4,),)
+    assert set(list_tree(os.getpid())) <= before

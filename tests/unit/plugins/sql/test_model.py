@@ -14,7 +14,7 @@ from tests.unit.plugins.flows.step_runs import make_context, run_step
 from tests.unit.plugins.flows.test_steps_model import open_embedded_services
 from tests.unit.plugins.sql.shops import open_shop
 
-pytestmark = [pytest.mark.model, pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.model, pytest.mark.long, pytest.mark.timeout(900), pytest.mark.usefixtures("close_shops")]
 QUESTION = "How many customers are there?"
 
 

@@ -48,6 +48,19 @@ def open_shop_database(url: str, **limits: Any) -> Database:
     return open_database("shop", url, Path(), limits=QueryLimits(**{"seconds": HANG_TIMEOUT, **limits}))
 
 
+@pytest.mark.demand("security.names_resolved_by_database")
+async def test_no_name_trick_reads_a_table_that_is_not_allowed(url: str) -> None:
+    shop = open_database("shop", url, Path(), limits=QueryLimits(seconds=HANG_TIMEOUT), tables=("orders",))
+    read = []
+    for sql in attacks.NAME_TRICKS:
+        try:
+            answer = await database.run_query(shop, sql)
+        except (QueryFailed, QueryRefused):
+            continue
+        read += [sql for row in answer.rows.rows if {"Ada", "Bo", "Chen"} & set(row)]
+    assert read == []
+
+
 @pytest.mark.demand("flows.sql_real_databases_sqlalchemy")
 async def test_question_is_answered(url: str) -> None:
     sql = """SELECT c.name, sum(o.total) AS total, max(o.day) AS last FROM orders o

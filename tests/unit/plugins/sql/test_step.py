@@ -21,7 +21,9 @@ from tests.unit.plugins.flows.step_runs import (
     run_step,
     run_step_to_output,
 )
-from tests.unit.plugins.sql.shops import create_sqlite_shop, open_shop
+from tests.unit.plugins.sql.shops import create_sqlite_shop, open_shop, opened_shops
+
+pytestmark = [pytest.mark.io, pytest.mark.usefixtures("close_shops")]
 
 BY_REGION = "SELECT region, COUNT(*) AS n FROM customers GROUP BY region ORDER BY n DESC"
 
@@ -134,6 +136,7 @@ async def test_among_several_databases_the_one_that_fits(shop_database: Database
         connection.execute("CREATE TABLE elephants (name TEXT, weight REAL)")
         connection.commit()
     zoo = open_database("zoo", "sqlite:///zoo.db", tmp_path)
+    opened_shops.append(zoo)
     both = {"shop": shop_database, "zoo": zoo}
     query = "SELECT weight FROM elephants"
     items = await run_step(
@@ -162,6 +165,7 @@ async def test_without_a_database_it_says_what_to_write() -> None:
 async def test_lost_file_is_a_failure_in_words(tmp_path: Path) -> None:
     file = create_sqlite_shop(tmp_path)
     found = open_database("shop", "sqlite:///shop.db", tmp_path)
+    opened_shops.append(found)
     await found.schema()
     file.unlink()
     with pytest.raises(StepError, match="unable to open"):

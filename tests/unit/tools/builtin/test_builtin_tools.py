@@ -30,6 +30,7 @@ def make_script(name: str, arguments: dict[str, str]) -> str:
     return json.dumps({"turns": turns})
 
 
+@pytest.mark.io
 @pytest.mark.demand("five_minutes.builtin_tools_by_name")
 @pytest.mark.parametrize(
     ("name", "arguments", "answer"),
@@ -72,6 +73,7 @@ def test_both_only_read_and_need_no_approval(tool: rightseat.Tool) -> None:
     assert set(tool.parameters["required"]) == set(tool.parameters["properties"])
 
 
+@pytest.mark.io
 async def test_errors_are_results_that_say_what_to_write() -> None:
     [result] = await call_tool(rightseat.calculate, {"expression": "2 +"})
     assert result.failed
@@ -82,3 +84,5 @@ async def test_errors_are_results_that_say_what_to_write() -> None:
     [result] = await call_tool(rightseat.table_query, {"table": SALES, "sql": "SELECT price FROM t"})
     assert result.failed
     assert "no such column: price. Write one SELECT over the table t (fruit TEXT, sold INTEGER)." in result.text
+    assert rightseat.table_query.close is not None
+    await rightseat.table_query.close()

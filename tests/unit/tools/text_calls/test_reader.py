@@ -7,8 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.tools.text_calls.reader import SPACE, EndOfText, ModelTextReader, ParseSteps, TextFormatError
-from rightseat.types.chunks import ReasoningChunk, TextChunk, ToolCallArgs, ToolCallStart
+from rightseat.tools.text_calls.reader import (
+    MAX_MARKUP_SPACE,
+    SPACE,
+    EndOfText,
+    ModelTextReader,
+    ParseSteps,
+    TextFormatError,
+)
+from rightseat.types.chunks import ReasoningChunk, TextChunk, ToolCallArgs, ToolCallStart, merge_text_chunks
 
 Outcome = list[object]
 letters = st.text(alphabet="ab< \n", max_size=24)
@@ -179,3 +186,18 @@ def test_more_than_there_is() -> None:
     reader.feed("ab")
     reader.close()
     assert notes == ["ended"]
+
+
+@pytest.mark.demand("security.parsers_fuzzed")
+def test_white_space_without_end_is_passed_on() -> None:
+    """Only the last of it may belong to a marker; all of it would be searched again with each piece."""
+
+    def read(reader: ModelTextReader) -> ParseSteps[None]:
+        yield from reader.text_until("<call>")
+
+    count = 3 * MAX_MARKUP_SPACE
+    text = "x" + " " * count + "<call>"
+    expected = [TextChunk("x" + " " * (count - MAX_MARKUP_SPACE))]
+    reader = ModelTextReader(read)
+    assert merge_text_chunks([chunk for letter in text for chunk in reader.feed(letter)]) == expected
+    assert ModelTextReader(read).feed(text) == expected

@@ -69,6 +69,7 @@ class EmbeddedModel(ModelWrapper):
     def __init__(self, model: LlamaCppModel, shortcuts: Iterable[Shortcut] = BUILTIN_SHORTCUTS) -> None:
         super().__init__(model)
         self.weights_model = model
+        self.capabilities = replace(model.capabilities, needs_rules=True)
         self.shortcuts: dict[str, Shortcut] = {}
         self.add_shortcuts(shortcuts)
 
@@ -77,12 +78,34 @@ class EmbeddedModel(ModelWrapper):
 
     def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         is_structured = prompt.output_schema is not None and prompt.raw is None and not prompt.requires_tool_call
+        fixed = find_fixed_answer(prompt)
+        if fixed is not None:
+            return stream_chunks(fixed)
         if not is_structured and not needs_checks(prompt):
             return self.weights_model.stream(prompt)
         answer = PromptAnswer(self.weights_model, self.shortcuts, prompt)
         if is_structured:
             return answer.stream_structured()
         return answer.stream_from_results() if prompt.messages[-1].role == "tool" else answer.stream_to_question()
+
+
+def find_fixed_answer(prompt: Prompt) -> list[ModelChunk] | None:
+    """Return the chunks of a prompt that leaves no choice: its answer is known, or the only tool that must be called
+    takes no arguments."""
+    if prompt.raw is not None or prompt.output_schema is not None:
+        return None
+    usage = UsageChunk(Usage())
+    if prompt.known_answer:
+        return [*map(TextChunk, passages.split_keeping_space(prompt.known_answer)), usage, FinishChunk("stop")]
+    tools = prompt.callable_tools
+    if not prompt.requires_tool_call or len(tools) != 1 or tools[0].parameters.get("properties"):
+        return None
+    return [ToolCallStart(0, tools[0].name, enforced=True), ToolCallArgs(0, "{}"), usage, FinishChunk("calls")]
+
+
+async def stream_chunks(chunks: Iterable[ModelChunk]) -> AsyncIterator[ModelChunk]:
+    for chunk in chunks:
+        yield chunk
 
 
 def needs_checks(prompt: Prompt) -> bool:

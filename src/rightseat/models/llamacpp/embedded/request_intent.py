@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from rightseat.types.chunks import ModelChunk, ToolCallArgs, ToolCallStart
 from rightseat.types.language import detect_language
-from rightseat.types.messages import CONTEXT_HEADING, Message, TextMessagePart
+from rightseat.types.messages import CONTEXT_HEADING, DATE_LABEL, Message, TextMessagePart
 from rightseat.types.model import Prompt, ToolSpec
 from rightseat.types.text import decode_or_none
 
@@ -84,9 +84,11 @@ _TIME_KEY = re.compile(r"day|hour|min|sec|week|month|year|date|time|duration|per
 
 
 def find_context(systems: Iterable[str]) -> str:
-    """Return the application's context of the system messages, without its heading."""
+    """Return the application's context of the system messages, without its heading and the date, which answers no
+    question about data."""
     found = [system.partition(CONTEXT_HEADING)[2] for system in systems if CONTEXT_HEADING in system]
-    return "\n".join(found).strip()
+    lines = "\n".join(found).strip().split("\n")
+    return "\n".join(line for line in lines if not line.startswith(f"- {DATE_LABEL}:")).strip()
 
 
 def has_own_voice(systems: Iterable[str]) -> bool:

@@ -41,7 +41,7 @@ from rightseat.types.messages import text_message
 from rightseat.types.schema import get_validator
 from rightseat.types.sentences import get_sentence
 from rightseat.types.streams import closing, with_timeout
-from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, Result, Tool, ToolContext, is_approved
+from rightseat.types.tools import Pause, Result, Tool, ToolContext, is_approved, make_approval
 
 UNLIMITED_TOKENS = 1 << 40
 """Token budget of the call: the next steps get the whole response; only prompts are cut."""
@@ -268,7 +268,7 @@ async def run_tool(ctx: StepContext) -> StepStream:
         if not answers:
             arguments_json = Result(arguments).text
             text = get_sentence("allow_call", language, name=tool.name, arguments=arguments_json)
-            yield Pause((Ask(text, "confirm", APPROVAL_SCHEMA),))
+            yield Pause((make_approval(text),))
             return
         if not is_approved(answers[0]):
             raise StepError(get_sentence("call_denied", language))

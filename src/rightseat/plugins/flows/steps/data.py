@@ -288,7 +288,8 @@ async def run_render(ctx: StepContext) -> StepStream:
     for artifact in make_artifacts(ctx.turn, plot, option, chart.title or ctx.step.name):
         yield artifact
     more = ", of its first rows" if table.is_truncated else ""
-    yield StepOutput(option, f"Drew a chart: {chart.kind}{more}.")
+    drawn = "Drew a chart" if ctx.turn.client.shows_artifacts else "Made a table and a file, as no chart is drawn here"
+    yield StepOutput(option, f"{drawn}: {chart.kind}{more}.")
 
 
 async def choose_chart(ctx: StepContext, table: DataTable) -> ChartSpec:

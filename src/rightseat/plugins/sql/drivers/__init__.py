@@ -41,6 +41,10 @@ class Driver(Protocol):
     dialect: str
     """sqlglot's name of the dialect."""
 
+    @property
+    def file(self) -> Path | None:
+        """File of a database without a server of its own: its queries run in a child process."""
+
     def session(self, limits: QueryLimits, /) -> AbstractContextManager[DatabaseSession]: ...
 
     def tables(self) -> Iterator[DatabaseTable]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 
 import duckdb
 
@@ -20,10 +21,12 @@ SETTINGS = {
     "python_enable_replacements": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
-    "memory_limit": "1GB",
+    # No files: they would stay when the process is killed, and could fill the disk.
+    "temp_directory": "",
     "threads": "2",
     "lock_configuration": "true",
 }
+TABLES_MEMORY = 256 << 20
 COLUMNS_SQL = """
     SELECT c.schema_name, c.table_name, c.column_name, c.data_type, c.comment,
            coalesce(t.comment, v.comment), c.schema_name = current_schema()
@@ -43,18 +46,19 @@ KEYS_SQL = """
 class DuckDBDriver:
     dialect = "duckdb"
 
-    def __init__(self, location: DatabaseLocation) -> None:
-        self.file = location.file
+    def __init__(self, file: Path) -> None:
+        self.file = file
 
-    def connect(self) -> duckdb.DuckDBPyConnection:
+    def connect(self, memory: int = TABLES_MEMORY) -> duckdb.DuckDBPyConnection:
+        settings = {**SETTINGS, "memory_limit": f"{memory >> 20}MiB"}
         try:
-            return duckdb.connect(str(self.file), read_only=True, config=dict(SETTINGS))
+            return duckdb.connect(str(self.file), read_only=True, config=dict(settings))
         except duckdb.Error as error:
             raise QueryFailed(str(error).splitlines()[0]) from None
 
     @contextmanager
     def session(self, limits: QueryLimits) -> Iterator[DuckDBSession]:
-        with closing(self.connect()) as connection:
+        with closing(self.connect(limits.memory)) as connection:
             yield DuckDBSession(connection, limits)
 
     def tables(self) -> Iterator[DatabaseTable]:
@@ -93,6 +97,8 @@ class DuckDBSession:
         clock.start()
         try:
             return self.execute(query)
+        except duckdb.OutOfMemoryException:
+            raise MemoryError from None
         except duckdb.Error as error:
             if self.timed_out:
                 raise QueryFailed(f"It took longer than {self.limits.seconds:g} s.") from None
@@ -109,4 +115,8 @@ class DuckDBSession:
         return collect_rows(cursor.description, iter(cursor.fetchone, None), self.limits)
 
 
-open_driver = DuckDBDriver
+DRIVER = DuckDBDriver
+
+
+def open_driver(location: DatabaseLocation) -> DuckDBDriver:
+    return DuckDBDriver(location.file)

@@ -21,6 +21,7 @@ SET_SQL_MODE = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTI
 
 class MySQLDriver:
     dialect = "mysql"
+    file = None
 
     def __init__(self, location: DatabaseLocation) -> None:
         self.url = location.url
@@ -30,6 +31,7 @@ class MySQLDriver:
             connection = pymysql.connect(
                 host=self.url.host or "127.0.0.1",
                 port=self.url.port or 3306,
+                unix_socket=self.url.query.get("unix_socket"),
                 user=self.url.username,
                 password=self.url.password or "",
                 database=self.url.database,

@@ -23,6 +23,7 @@ FETCH = "FETCH FORWARD 100 FROM answer"
 
 class PostgresDriver:
     dialect = "postgres"
+    file = None
 
     def __init__(self, location: DatabaseLocation) -> None:
         self.url = location.url.set(drivername="postgresql")

@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 from rightseat.plugins.sql.drivers import DatabaseLocation
 from rightseat.plugins.sql.query import QueryFailed, QueryLimits, Rows, SqlQuery, collect_rows
@@ -20,8 +21,8 @@ HARMFUL_FUNCTIONS = {"load_extension", "writefile", "readfile", "edit", "fts3_to
 class SQLiteDriver:
     dialect = "sqlite"
 
-    def __init__(self, location: DatabaseLocation) -> None:
-        self.file = location.file
+    def __init__(self, file: Path) -> None:
+        self.file = file
 
     def connect(self) -> sqlite3.Connection:
         uri = f"{self.file.as_uri()}?mode=ro"
@@ -31,6 +32,8 @@ class SQLiteDriver:
             raise QueryFailed(str(error)) from None
         connection.text_factory = lambda data: data.decode("utf-8", "replace")
         connection.execute("PRAGMA trusted_schema = OFF")
+        # Sorting takes memory, which is limited, instead of a file that could fill the disk.
+        connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute("PRAGMA query_only = ON")
         return connection
 
@@ -80,4 +83,8 @@ def authorize(action: int, first: str | None, second: str | None, database: str 
     return sqlite3.SQLITE_OK if action in ALLOWED_ACTIONS else sqlite3.SQLITE_DENY
 
 
-open_driver = SQLiteDriver
+DRIVER = SQLiteDriver
+
+
+def open_driver(location: DatabaseLocation) -> SQLiteDriver:
+    return SQLiteDriver(location.file)

@@ -4,6 +4,7 @@ import { h, put } from "./dom.js";
 import { chart } from "./charts.js";
 import { figures } from "./figures.js";
 import { Prose, link } from "./markdown.js";
+import { makeOption } from "./options.js";
 import { records, table, value } from "./values.js";
 
 export class ArtifactCard {
@@ -21,7 +22,8 @@ export class ArtifactCard {
 
   update(item) {
     this.item = item;
-    put(this.body, DRAW[item.type]?.(item, this.app.words) ?? value(item.content, this.app.words));
+    const about = item.description ? h("p", { class: "dim" }, item.description) : null;
+    put(this.body, about, DRAW[item.type]?.(item, this.app.words) ?? value(item.content, this.app.words));
   }
 
   /** A chart has its colours in it. */
@@ -36,7 +38,7 @@ const DRAW = {
     return found ? table(found.columns, found.rows, words, name) : value(content, words);
   },
   chart({ content, name }, words) {
-    const option = content?.option ?? content;
+    const option = makeOption(content);
     const place = h("div", {}, h("p", { class: "dim" }, words.loading));
     const shown = figures(option ?? undefined);
     const data = shown ? table(shown.columns, shown.rows, words, name) : value(option, words);
@@ -52,6 +54,12 @@ const DRAW = {
     const told = size ? `${kind} ${Math.ceil(size / 1024)} KB` : kind;
     const way = url ? link(url, `${words.download} ${name}`, name) : name;
     return h("p", {}, way, h("span", { class: "dim" }, ` ${told}`));
+  },
+  /** The words of a page: its markup is a stranger's, and this page runs and loads nothing of it. */
+  html({ content }) {
+    const page = new DOMParser().parseFromString(String(content ?? ""), "text/html");
+    for (const code of page.querySelectorAll("script, style")) code.remove();
+    return h("pre", {}, page.body.textContent.trim());
   },
   text({ content }) {
     const prose = new Prose();

@@ -102,8 +102,8 @@ const TAKE = {
 };
 
 const CUSTOM = {
-  artifact(talk, { id, kind: type, name, content }) {
-    talk.add({ kind: "artifact", id, type, name, content });
+  artifact(talk, { id, kind: type, name, content, description }) {
+    talk.add({ kind: "artifact", id, type, name, content, description });
   },
   citations(talk, { items }) {
     talk.add({ kind: "citations", id: `cited-${talk.log.length}`, items });

@@ -31,7 +31,7 @@ export class SetupView {
     const { words } = this.app;
     put(this.element, h("p", { class: "dim", role: "status" }, doors ? words.calling : words.loading));
     try {
-      const found = await server.get(`/playground/setup${doors ? "?doors=1" : ""}`);
+      const found = await (doors ? server.post : server.get)("/playground/setup");
       put(
         this.element,
         h("h2", {}, words.connect),

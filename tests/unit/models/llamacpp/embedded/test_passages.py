@@ -11,6 +11,8 @@ from rightseat.models.llamacpp.embedded.passages import (
     split_keeping_space,
     split_sentences,
 )
+from rightseat.models.llamacpp.embedded.request_intent import find_context
+from rightseat.types.messages import CONTEXT_HEADING
 
 
 @pytest.mark.parametrize(
@@ -57,6 +59,14 @@ def test_a_line_of_the_context_answers() -> None:
     assert find_context_sentence("Which customer is selected?", context) == "The selected customer: Ada Lovelace"
     assert find_context_sentence("What is a noun?", context) is None
     assert find_context_sentence("Which customer is selected?", "") is None
+
+
+def test_the_date_answers_no_question_about_data() -> None:
+    date = "- Today's date: 2026-11-16, a Monday, in the user's time zone Europe/Paris"
+    assert find_context([f"{CONTEXT_HEADING}\n{date}"]) == ""
+    context = find_context([f"Be brief.\n{CONTEXT_HEADING}\n- The open page: invoices\n{date}"])
+    assert context == "- The open page: invoices"
+    assert find_context_sentence("What was the price on Monday 2026-11-16?", context) is None
 
 
 def test_the_day_is_in_the_sentence_that_names_one() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.plugins.search import MAX_POSTINGS, MAX_QUERY_WORDS, SearchField, SearchIndex, tokenize
+from rightseat.tools.word_search import MAX_POSTINGS, MAX_QUERY_WORDS, SearchField, SearchIndex, tokenize
 from tests.unit.plugins.catalogs import make_large_catalog, make_small_catalog
 
 

@@ -1,0 +1,1 @@
+"""Every Ledger: the same cases over one process and over several workers."""

@@ -1,0 +1,201 @@
+"""What every Ledger counts: requests, runs at a time, money and tokens, each owner by itself."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection
+from pathlib import Path
+
+import pytest
+
+from rightseat.errors import RateLimited, RightseatError, SpendExceeded, StoreFailed, TooManyRuns
+from rightseat.middleware.quota import DAY, USAGE_KEY, Admission, Ledger, Quota, UsageTracker
+from rightseat.middleware.shared_quota import SharedLedger
+from rightseat.stores.memory import MemoryStore
+from rightseat.stores.sqlite import SQLiteStore
+from rightseat.types.events import Usage
+from rightseat.types.model import ModelInfo
+from rightseat.types.turn import Owner
+from tests.kit.slow_store import SlowStore
+
+ALICE, BOB = Owner("key:alice"), Owner("key:bob")
+PRICED = ModelInfo("test", "talker", 2.0, 10.0)
+
+
+class FakeClock:
+    now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class FakePresence:
+    """Presence of a worker whose neighbours die when the test says so."""
+
+    def __init__(self, worker: str) -> None:
+        self.worker = worker
+        self.dead: set[str] = set()
+
+    async def find_dead(self, workers: Collection[str]) -> set[str]:
+        return self.dead & set(workers)
+
+    async def close(self) -> None:
+        return None
+
+
+class TwoWorkers:
+    """Ledger that asks one of two workers in turn."""
+
+    def __init__(self, ledgers: tuple[SharedLedger, SharedLedger]) -> None:
+        self.ledgers = ledgers
+        self.turn = 0
+
+    async def admit(self, owner: Owner, quota: Quota) -> Admission:
+        self.turn += 1
+        return await self.ledgers[self.turn % 2].admit(owner, quota)
+
+
+def share(store: MemoryStore | SQLiteStore, clock: Callable[[], float]) -> TwoWorkers:
+    return TwoWorkers((SharedLedger(store, FakePresence("1"), clock), SharedLedger(store, FakePresence("2"), clock)))
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture(params=["one process", "shared memory", "shared sqlite"])
+async def ledger(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> AsyncIterator[Ledger]:
+    if request.param == "one process":
+        yield UsageTracker(clock, wall_clock=clock)
+    elif request.param == "shared memory":
+        yield share(MemoryStore(clock=clock), clock)
+    else:
+        store = SQLiteStore(tmp_path, clock=clock)
+        yield share(store, clock)
+        await store.close()
+
+
+async def admit_many(ledger: Ledger, quota: Quota, count: int) -> tuple[list[Admission], list[RightseatError]]:
+    outcomes = await asyncio.gather(*(ledger.admit(ALICE, quota) for _ in range(count)), return_exceptions=True)
+    refused = [outcome for outcome in outcomes if isinstance(outcome, RightseatError)]
+    admitted = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
+    assert len(admitted) + len(refused) == count
+    return admitted, refused
+
+
+@pytest.mark.demand("scale.quotas_are_exact")
+async def test_of_many_requests_at_once_exactly_the_limit_is_admitted(ledger: Ledger, clock: FakeClock) -> None:
+    quota = Quota(requests_per_minute=10)
+    admitted, refused = await admit_many(ledger, quota, 40)
+    assert len(admitted) == 10
+    assert {type(error) for error in refused} == {RateLimited}
+    assert refused[0].retry_after == pytest.approx(6)
+    await ledger.admit(BOB, quota)
+    clock.now += 6
+    assert len((await admit_many(ledger, quota, 5))[0]) == 1
+
+
+@pytest.mark.demand("scale.quotas_are_exact")
+async def test_runs_at_a_time(ledger: Ledger) -> None:
+    quota = Quota(concurrent_runs=3)
+    admitted, refused = await admit_many(ledger, quota, 8)
+    assert len(admitted) == 3
+    assert {type(error) for error in refused} == {TooManyRuns}
+    await admitted[0].close()
+    assert len((await admit_many(ledger, quota, 4))[0]) == 1
+
+
+@pytest.mark.demand("scale.quotas_are_exact")
+async def test_money_and_tokens_are_summed_and_come_back_with_the_next_day(ledger: Ledger, clock: FakeClock) -> None:
+    quota = Quota(spend_per_day=1.0)
+    for _ in range(2):
+        admission = await ledger.admit(ALICE, quota)
+        # 100,000 × 2 + 50,000 × 10 per million = 0.70
+        admission.charge(Usage(100_000, 50_000), PRICED)
+        await admission.close()
+    with pytest.raises(SpendExceeded) as refused:
+        await ledger.admit(ALICE, quota)
+    assert refused.value.retry_after == pytest.approx(DAY)
+    with pytest.raises(SpendExceeded, match="token"):
+        await ledger.admit(ALICE, Quota(tokens_per_day=300_000))
+    await ledger.admit(BOB, quota)
+    clock.now += DAY
+    await ledger.admit(ALICE, quota)
+
+
+@pytest.mark.demand("scale.quotas_are_exact")
+async def test_an_owner_without_limits_is_admitted(ledger: Ledger) -> None:
+    admitted, _ = await admit_many(ledger, Quota(), 50)
+    admitted[0].charge(Usage(1, 1), None)
+    for admission in admitted:
+        await admission.close()
+    assert len(admitted) == 50
+
+
+@pytest.mark.demand("scale.quotas_are_exact")
+async def test_runs_of_a_dead_worker_are_taken_off(clock: FakeClock) -> None:
+    store, presence = MemoryStore(clock=clock), FakePresence("2")
+    quota = Quota(concurrent_runs=2)
+    await admit_many(SharedLedger(store, FakePresence("1"), clock), quota, 2)
+    survivor = SharedLedger(store, presence, clock)
+    with pytest.raises(TooManyRuns):
+        await survivor.admit(ALICE, quota)
+    presence.dead = {"1"}
+    admitted, refused = await admit_many(survivor, quota, 3)
+    assert (len(admitted), len(refused)) == (2, 1)
+
+
+@pytest.mark.demand("scale.quotas_are_exact")
+async def test_what_was_used_counts_although_the_client_has_left(clock: FakeClock) -> None:
+    store, quota = MemoryStore(clock=clock), Quota(tokens_per_day=10, concurrent_runs=1)
+    ledger = SharedLedger(store, FakePresence("1"), clock)
+    admission = await ledger.admit(ALICE, quota)
+    admission.charge(Usage(5, 5), None)
+    closing = asyncio.create_task(admission.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    await asyncio.wait([closing])
+    await asyncio.gather(*getattr(admission, "updates", ()))
+    with pytest.raises(SpendExceeded):
+        await ledger.admit(ALICE, quota)
+
+
+@pytest.mark.demand("scale.quotas_are_exact")
+async def test_usage_goes_over_from_one_process_to_several(clock: FakeClock) -> None:
+    store, quota = MemoryStore(clock=clock), Quota(tokens_per_day=10)
+    alone = UsageTracker(clock, store=store, wall_clock=clock)
+    admission = await alone.admit(ALICE, quota)
+    admission.charge(Usage(5, 5), None)
+    await admission.close()
+    clock.now += 100
+    with pytest.raises(SpendExceeded) as refused:
+        await share(store, clock).admit(ALICE, quota)
+    assert refused.value.retry_after == pytest.approx(DAY - 100)
+
+
+@pytest.mark.demand("scale.quotas_are_exact")
+async def test_a_record_that_cannot_be_read_begins_anew_and_a_store_that_fails_refuses_nobody(clock: FakeClock) -> None:
+    class FailingStore(MemoryStore):
+        async def update_checkpoint(self, *given: object, **named: object) -> None:
+            raise StoreFailed("The disk is full.")
+
+    quota = Quota(requests_per_minute=1, concurrent_runs=1, tokens_per_day=1)
+    store = MemoryStore(clock=clock)
+    await store.save_checkpoint(ALICE, USAGE_KEY, b"{")
+    await share(store, clock).admit(ALICE, quota)
+    for _ in range(2):
+        admission = await share(FailingStore(clock=clock), clock).admit(ALICE, quota)
+        admission.charge(Usage(5, 5), None)
+        await admission.close()
+
+
+@pytest.mark.demand("scale.quotas_are_exact")
+async def test_a_client_that_leaves_while_its_run_is_admitted_leaves_its_place() -> None:
+    store = SlowStore()
+    ledger, quota = SharedLedger(store, FakePresence("1")), Quota(concurrent_runs=1)
+    admitting = asyncio.create_task(ledger.admit(ALICE, quota))
+    await store.written.wait()
+    admitting.cancel()
+    store.go_on.set()
+    await asyncio.wait([admitting])
+    assert admitting.cancelled()
+    await (await ledger.admit(ALICE, quota)).close()

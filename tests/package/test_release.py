@@ -1,0 +1,65 @@
+"""A release: two builds of one commit, at other paths, times and settings, give the same bytes."""
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.kit.timeouts import HANG_TIMEOUT
+
+ROOT = Path(__file__).parents[2]
+pytestmark = [pytest.mark.io, pytest.mark.timeout(600)]
+
+
+def build_release(clone: Path, out: Path, umask: int, **env: str) -> dict[str, str]:
+    """The checksums of a release that a clone of this repository makes, by file."""
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True, umask=umask)
+    # Every file of this clone is as old as this moment, and each build has its own.
+    now = time.time() - umask * 1000
+    for path in clone.rglob("*.py"):
+        os.utime(path, (now, now))
+    # No index, no proxy, nothing to install: the backend of the lock builds.
+    offline = {"PIP_NO_INDEX": "1", "HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
+    command = [sys.executable, "-m", "checks.release", "--out", str(out)]
+    kept = {"PATH": os.environ["PATH"], "HOME": str(out)}
+    subprocess.run(
+        command,
+        cwd=clone,
+        env=kept | offline | env,
+        umask=umask,
+        check=True,
+        timeout=5 * HANG_TIMEOUT,
+        capture_output=True,
+    )
+    lines = (out / "SHA256SUMS").read_text().splitlines()
+    return {name: digest for digest, name in (line.split("  ") for line in lines)}
+
+
+@pytest.mark.demand("security.releases_reproducible")
+@pytest.mark.long
+def test_two_builds_give_the_same_bytes(tmp_path: Path) -> None:
+    first = build_release(tmp_path / "one", tmp_path / "out1", 0o022, TZ="UTC", LC_ALL="C.UTF-8", PYTHONHASHSEED="1")
+    second = build_release(
+        tmp_path / "another" / "place", tmp_path / "out2", 0o077, TZ="Asia/Tokyo", LC_ALL="C", PYTHONHASHSEED="2"
+    )
+    assert first == second
+    kinds = {re.sub(r".*?(\.whl|\.tar\.gz|\.cdx\.json)$", r"\1", name) for name in first}
+    assert kinds == {".whl", ".tar.gz", ".cdx.json"}
+    check_archives(tmp_path / "out1")
+
+
+def check_archives(out: Path) -> None:
+    """No time but the commit's, no user's name and no folder of this machine is in an archive."""
+    [wheel], [sdist] = out.glob("*.whl"), out.glob("*.tar.gz")
+    with zipfile.ZipFile(wheel) as archive:
+        assert len({entry.date_time for entry in archive.infolist()}) == 1
+    with tarfile.open(sdist) as tar:
+        members = tar.getmembers()
+    assert len({member.mtime for member in members}) == 1
+    assert {(member.uid, member.gid, member.uname, member.gname) for member in members} == {(0, 0, "", "")}

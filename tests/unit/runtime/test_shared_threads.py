@@ -1,0 +1,525 @@
+"""Runs on threads that two workers share: whichever is asked, the client sees the same."""
+
+import asyncio
+import copy
+import logging
+import sys
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightseat import Owner, Runtime, Turn, text_message
+from rightseat.errors import StoreFailed
+from rightseat.live.memory import EventWatch, MemoryHub, MemoryPlane
+from rightseat.runtime import shared_threads
+from rightseat.runtime.shared_threads import SharedThreadRuns
+from rightseat.runtime.threads import RUN_STOPPED, RunLimits, ThreadRuns
+from rightseat.stores.memory import MemoryStore
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
+from rightseat.types.events import RunFailed, RunFinished, TextDelta
+from rightseat.types.live import STOP_RUN, ControlMessage
+from rightseat.types.model import Model, Prompt
+from rightseat.types.streams import closing
+from rightseat.types.threads import ANY_FENCE, RUN_RESTARTED, NumberedEntry, OrphanedRun, ThreadBusy, ThreadStore
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.waiting import read_into, wait_until
+
+ME = Owner("me")
+
+
+class GatedModel(Model):
+    """A model that says a word each time it is let, and counts its calls."""
+
+    def __init__(self) -> None:
+        self.words: asyncio.Queue[str | None] = asyncio.Queue()
+        self.calls = 0
+        self.closed = asyncio.Event()
+
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+        self.calls += 1
+        try:
+            while (word := await self.words.get()) is not None:
+                yield TextChunk(word)
+            yield FinishChunk("stop")
+        finally:
+            self.closed.set()
+
+    def say(self, *words: str | None) -> None:
+        for word in words:
+            self.words.put_nowait(word)
+
+
+class ListedPresence:
+    """Presence that a test tells who is dead."""
+
+    def __init__(self, worker: str, dead: set[str]) -> None:
+        self.worker = worker
+        self.dead = dead
+
+    async def find_dead(self, workers: Collection[str]) -> set[str]:
+        return set(workers) & self.dead
+
+    async def close(self) -> None:
+        pass
+
+
+class LoggingStore(MemoryStore):
+    """A store that has entries a moment after they are appended, as one that other processes share."""
+
+    def append_entries(
+        self, owner: Owner, thread: str, first: int, entries: Any, fence: int = ANY_FENCE
+    ) -> asyncio.Future[None] | None:
+        if fence == ANY_FENCE:
+            return super().append_entries(owner, thread, first, entries)
+        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def store() -> None:
+            refused = super(LoggingStore, self).append_entries(owner, thread, first, entries, fence)
+            if stored.done():
+                return
+            if refused is None:
+                stored.set_result(None)
+            else:
+                stored.set_exception(refused.exception() or RuntimeError())
+                stored.exception()
+
+        asyncio.get_running_loop().call_later(0.001, store)
+        return stored
+
+
+class Workers:
+    """Two workers, A and B, with one store."""
+
+    def __init__(self, stores: tuple[ThreadStore, ThreadStore], **limits: Any) -> None:
+        self.hub = MemoryHub()
+        self.dead: set[str] = set()
+        self.model = GatedModel()
+        self.runtime = Runtime(model=self.model)
+        self.a, self.b = (self.make_worker(store, **limits) for store in stores)
+
+    def make_worker(self, store: ThreadStore, **limits: Any) -> SharedThreadRuns:
+        plane, presence = MemoryPlane(self.hub, store.worker), ListedPresence(store.worker, self.dead)
+        return SharedThreadRuns(store, RunLimits(**limits), plane=plane, presence=presence)
+
+    async def start(self, worker: SharedThreadRuns, run: str = "r1", text: str = "hi") -> AsyncIterator[NumberedEntry]:
+        turn = Turn(messages=(text_message("user", text),), thread="t", run=run, owner=ME)
+        return await worker.start(turn, self.runtime.run)
+
+    def kill(self, worker: SharedThreadRuns) -> None:
+        """Let a worker be dead for the others: what it still does reaches nobody."""
+        self.dead.add(worker.store.worker)
+        self.hub.planes.pop(worker.store.worker, None)
+
+
+MakeWorkers = Callable[..., Workers]
+
+
+def share_memory_store(folder: Path) -> tuple[ThreadStore, ThreadStore]:
+    first = MemoryStore(worker="1")
+    second = copy.copy(first)
+    second.worker = "2"
+    return first, second
+
+
+def share_logging_store(folder: Path) -> tuple[ThreadStore, ThreadStore]:
+    first = LoggingStore(worker="1")
+    second = copy.copy(first)
+    second.worker = "2"
+    return first, second
+
+
+def share_sqlite_file(folder: Path) -> tuple[ThreadStore, ThreadStore]:
+    from rightseat.stores.sqlite.shared import SharedSQLiteStore
+
+    run_folder = folder / "run"
+    run_folder.mkdir()
+    return SharedSQLiteStore(folder, run_folder), SharedSQLiteStore(folder, run_folder)
+
+
+STORES: dict[str, Callable[[Path], tuple[ThreadStore, ThreadStore]]] = {
+    "memory": share_memory_store,
+    "logged": share_logging_store,
+}
+if sys.platform != "win32":
+    STORES["sqlite"] = share_sqlite_file
+
+
+@pytest.fixture(params=list(STORES.values()), ids=list(STORES))
+async def make_workers(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[MakeWorkers]:
+    made: list[Workers] = []
+
+    def make(**limits: Any) -> Workers:
+        made.append(Workers(request.param(tmp_path), **limits))
+        return made[-1]
+
+    yield make
+    for workers in made:
+        for worker in (workers.a, workers.b):
+            await worker.close()
+        for store in (workers.a.store, workers.b.store):
+            await store.close()
+
+
+@pytest.fixture
+def workers(make_workers: MakeWorkers) -> Workers:
+    return make_workers()
+
+
+async def collect(items: AsyncIterator[NumberedEntry]) -> list[NumberedEntry]:
+    async with asyncio.timeout(HANG_TIMEOUT), closing(items):
+        return [item async for item in items]
+
+
+@asynccontextmanager
+async def reading(items: AsyncIterator[NumberedEntry]) -> AsyncIterator[list[NumberedEntry]]:
+    """What a reader has so far; it leaves at the end of the block."""
+    seen: list[NumberedEntry] = []
+    task = asyncio.create_task(read_into(items, seen))
+    try:
+        yield seen
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+def join_words(items: list[NumberedEntry]) -> str:
+    return "".join(event.text for _, event in items if isinstance(event, TextDelta))
+
+
+def drop_deltas(items: list[NumberedEntry]) -> list[NumberedEntry]:
+    return [item for item in items if not isinstance(item[1], TextDelta)]
+
+
+async def wait_for_words(seen: list[NumberedEntry], words: str) -> None:
+    await wait_until(lambda: join_words(seen) == words)
+
+
+@pytest.mark.demand("scale.runs_followed_anywhere")
+async def test_a_run_is_followed_elsewhere_from_any_number(workers: Workers) -> None:
+    here = asyncio.create_task(collect(await workers.start(workers.a)))
+    joined: list[asyncio.Task[list[NumberedEntry]]] = []
+    async with reading(workers.a.follow(ME, "t")) as seen:
+        for number, word in enumerate("abcdef"):
+            workers.model.say(word)
+            await wait_for_words(seen, "abcdef"[: number + 1])
+            joined += [asyncio.create_task(collect(workers.b.follow(ME, "t", cut))) for cut in range(number + 4)]
+        workers.model.say(None)
+        whole = await here
+    assert isinstance(whole[-1][1], RunFinished)
+    cuts = [cut for number in range(6) for cut in range(number + 4)]
+    for cut, task in zip(cuts, joined, strict=True):
+        found = await task
+        rest = [item for item in whole if item[0] > cut]
+        assert join_words(found) == "abcdef"[max(0, cut - 3) :]
+        assert drop_deltas(found) == drop_deltas(rest)
+        numbers = [number for number, _ in found]
+        assert numbers == sorted(set(numbers))
+    assert join_words(await collect(workers.b.follow(ME, "t", 0))) == "abcdef"
+
+
+@pytest.mark.demand("scale.runs_followed_anywhere")
+async def test_a_reader_elsewhere_sees_words_as_they_come(workers: Workers) -> None:
+    workers.b.poll_seconds = HANG_TIMEOUT
+    await workers.start(workers.a)
+    async with reading(workers.b.follow(ME, "t")) as seen:
+        workers.model.say("one ")
+        await wait_for_words(seen, "one ")
+        workers.model.say("two ")
+        await wait_for_words(seen, "one two ")
+
+
+@pytest.mark.demand("scale.runs_followed_anywhere")
+@pytest.mark.parametrize("poll_seconds", [0.01, HANG_TIMEOUT], ids=["with a poll", "twin without"])
+async def test_a_lost_notification_costs_time_only(
+    workers: Workers, poll_seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers.b.poll_seconds = poll_seconds
+    monkeypatch.setattr(MemoryPlane, "notify", lambda *args: None)
+    is_waiting, wait = asyncio.Event(), EventWatch.wait
+
+    async def wait_seen(self: EventWatch, seconds: float) -> bool:
+        is_waiting.set()
+        return await wait(self, seconds)
+
+    monkeypatch.setattr(EventWatch, "wait", wait_seen)
+    async with closing(await workers.start(workers.a)) as items:
+        assert await anext(items)
+    async with reading(workers.b.follow(ME, "t")) as seen:
+        await is_waiting.wait()
+        workers.model.say("a", None)
+        await collect(workers.a.follow(ME, "t"))
+        if poll_seconds == HANG_TIMEOUT:
+            # Without the poll behind it a lost notification would be the end.
+            await asyncio.sleep(0.05)
+            assert join_words(seen) == ""
+        else:
+            await wait_until(lambda: isinstance(seen[-1][1], RunFinished))
+            assert join_words(seen) == "a"
+
+
+@pytest.mark.demand("scale.runs_followed_anywhere")
+async def test_a_slow_reader_elsewhere_gets_all(workers: Workers) -> None:
+    await workers.start(workers.a)
+    items = workers.b.follow(ME, "t")
+    seen = [await anext(items)]
+    workers.model.say(*map(str, range(100)), None)
+    await collect(workers.a.follow(ME, "t"))
+    seen += await collect(items)
+    assert join_words(seen) == "".join(map(str, range(100)))
+    assert isinstance(seen[-1][1], RunFinished)
+
+
+@pytest.mark.demand("scale.runs_followed_anywhere")
+async def test_the_same_run_id_elsewhere_joins_the_run(workers: Workers) -> None:
+    first, second = await asyncio.gather(workers.start(workers.a), workers.start(workers.b))
+    workers.model.say("a", "b", None)
+    here, there = await asyncio.gather(collect(first), collect(second))
+    assert workers.model.calls == 1
+    assert join_words(here) == join_words(there) == "ab"
+    assert drop_deltas(here) == drop_deltas(there)
+    again = await collect(await workers.start(workers.b))
+    assert join_words(again) == "ab"
+    assert workers.model.calls == 1
+
+
+@pytest.mark.demand("scale.runs_followed_anywhere")
+async def test_the_same_run_id_joins_after_earlier_runs(workers: Workers) -> None:
+    workers.model.say("old", None)
+    await collect(await workers.start(workers.a, "r0"))
+    await workers.start(workers.a, "r1", "more")
+    joined = await workers.start(workers.b, "r1", "more")
+    workers.model.say("new", None)
+    assert join_words(await collect(joined)) == "new"
+
+
+async def test_another_run_on_a_busy_thread_is_refused_anywhere(workers: Workers) -> None:
+    await workers.start(workers.a)
+    for worker in (workers.a, workers.b):
+        with pytest.raises(ThreadBusy):
+            await workers.start(worker, "r2")
+    thread = (await workers.b.store.list_threads(ME))[0]
+    assert thread.run == "r1"
+    assert workers.model.calls <= 1
+
+
+async def test_a_reader_who_comes_while_a_run_is_refused_follows_the_right_one(workers: Workers) -> None:
+    await workers.start(workers.a)
+    refused = asyncio.create_task(workers.start(workers.b, "r2"))
+    await asyncio.sleep(0)
+    assert workers.b.active_runs
+    following = asyncio.create_task(collect(workers.b.follow(ME, "t")))
+    with pytest.raises(ThreadBusy):
+        await refused
+    workers.model.say("a", None)
+    assert join_words(await following) == "a"
+
+
+@pytest.mark.demand("scale.stop_anywhere")
+async def test_stop_elsewhere_ends_the_run(workers: Workers) -> None:
+    workers.b.poll_seconds = HANG_TIMEOUT
+    assert not await workers.b.stop(ME, "t")
+    items = await workers.start(workers.a)
+    workers.model.say("a")
+    async with reading(items) as seen:
+        await wait_for_words(seen, "a")
+        assert await workers.b.stop(ME, "t")
+        assert await workers.b.store.get_lease_holder(ME, "t") is None
+        assert workers.model.closed.is_set()
+        await wait_until(lambda: seen[-1][1] == RUN_STOPPED)
+    assert not await workers.b.stop(ME, "t")
+
+
+@pytest.mark.demand("scale.stop_anywhere")
+async def test_a_lost_stop_is_sent_again(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    await workers.start(workers.a)
+    workers.b.poll_seconds = 0.01
+    messages: list[ControlMessage] = []
+    handle = workers.a.on_stop_message
+    workers.a.plane.handle(STOP_RUN, lambda m: handle(m) if messages else messages.append(m))
+    assert await workers.b.stop(ME, "t")
+    assert workers.model.closed.is_set() or workers.model.calls == 0
+    assert await workers.b.store.get_lease_holder(ME, "t") is None
+
+
+async def test_a_worker_that_hangs_makes_stop_wait_for_a_while_only(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(shared_threads, "STOP_SECONDS", 0.05)
+    workers.b.poll_seconds = 0.01
+    await workers.start(workers.a)
+    workers.a.plane.handle(STOP_RUN, lambda message: None)
+    assert await workers.b.stop(ME, "t")
+    assert "has not stopped" in caplog.text
+    with pytest.raises(ThreadBusy):
+        await workers.b.delete(ME, "t")
+    assert await workers.a.store.has_thread(ME, "t")
+
+
+async def test_a_run_that_ends_with_its_client_is_not_stopped(workers: Workers) -> None:
+    """A run that is only recorded has the thread, and no stop button at its own worker either."""
+    workers.b.poll_seconds = 0.01
+    lease = await workers.a.store.begin_run(ME, "t", "r1", assistant="", name="")
+    assert not await workers.a.stop(ME, "t")
+    assert not await workers.b.stop(ME, "t")
+    workers.a.store.append_entries(ME, "t", 1, [RunFinished("stop")], lease.fence)
+
+
+@pytest.mark.demand("scale.stop_anywhere")
+async def test_delete_elsewhere_ends_the_run_first(workers: Workers) -> None:
+    items = await workers.start(workers.a)
+    workers.model.say("a")
+    async with reading(items) as seen:
+        await wait_for_words(seen, "a")
+        assert await workers.b.delete(ME, "t")
+    assert workers.model.closed.is_set()
+    assert not workers.a.active_runs
+    assert not await workers.a.store.has_thread(ME, "t")
+    assert await collect(workers.b.follow(ME, "t")) == []
+
+
+@pytest.mark.demand("scale.dead_workers_swept")
+async def test_the_run_of_a_dead_worker_is_ended_for_its_readers(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(shared_threads, "SWEEP_SECONDS", 0.01)
+    caplog.set_level(logging.WARNING)
+    await workers.start(workers.a)
+    workers.model.say("a")
+    orphaned: list[OrphanedRun] = []
+
+    async def resume(run: OrphanedRun) -> bool:
+        orphaned.append(run)
+        return False
+
+    workers.b.on_orphaned = resume
+    workers.b.poll_seconds = HANG_TIMEOUT
+    async with reading(workers.b.follow(ME, "t")) as seen:
+        await wait_for_words(seen, "a")
+        await workers.b.open()
+        await workers.b.open()
+        workers.kill(workers.a)
+        await wait_until(lambda: seen[-1][1] == RUN_RESTARTED)
+        # What the dead worker still says is neither kept nor shown.
+        workers.model.say("never")
+        await wait_until(lambda: not workers.a.active_runs)
+        assert "never" not in join_words(seen)
+    assert orphaned == [OrphanedRun(ME, "t", "r1")]
+    assert "never" not in join_words(await collect(workers.b.follow(ME, "t")))
+
+
+@pytest.mark.demand("scale.dead_workers_swept")
+async def test_the_thread_of_a_dead_worker_is_free_at_once(workers: Workers) -> None:
+    await workers.start(workers.a)
+    workers.kill(workers.a)
+    items = await workers.start(workers.b, "r2", "again")
+    workers.model.say("b", "b", None, None)
+    assert isinstance((await collect(items))[-1][1], RunFinished)
+
+
+@pytest.mark.demand("scale.dead_workers_swept")
+async def test_of_two_who_take_a_thread_over_one_joins_the_other(workers: Workers) -> None:
+    """Both find the holder dead; the second finds the thread leased to the first."""
+    await workers.start(workers.a, "r0", "other")
+    third = copy.copy(workers.a.store)
+    if not isinstance(third, MemoryStore):
+        pytest.skip("one file of three stores")
+    third.worker = "3"
+    c = workers.make_worker(third)
+    workers.kill(workers.a)
+    first, second = await asyncio.gather(workers.start(workers.b), workers.start(c))
+    calls = workers.model.calls
+    workers.model.say(*["x", None] * 2)
+    here, there = await asyncio.gather(collect(first), collect(second))
+    assert drop_deltas(here) == drop_deltas(there)
+    assert workers.model.calls <= calls + 1
+    await c.close()
+
+
+@pytest.mark.demand("scale.dead_workers_swept")
+async def test_the_same_run_id_of_a_dead_worker_is_not_run_again(workers: Workers) -> None:
+    await workers.start(workers.a)
+    workers.kill(workers.a)
+    calls = workers.model.calls
+    assert (await collect(await workers.start(workers.b)))[-1][1] == RUN_RESTARTED
+    assert workers.model.calls == calls
+
+
+@pytest.mark.demand("scale.stop_anywhere")
+async def test_stop_ends_the_run_of_a_dead_worker(workers: Workers) -> None:
+    await workers.start(workers.a)
+    workers.kill(workers.a)
+    assert await workers.b.stop(ME, "t")
+    assert await workers.b.store.get_lease_holder(ME, "t") is None
+
+
+async def test_a_failing_sweep_is_tried_again(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(shared_threads, "SWEEP_SECONDS", 0.001)
+    failures: list[Exception] = [RuntimeError("broken"), StoreFailed("full")]
+    calls = 0
+
+    async def fail() -> set[str]:
+        nonlocal calls
+        calls += 1
+        if failures:
+            raise failures.pop()
+        return set()
+
+    monkeypatch.setattr(workers.b.store, "list_lease_workers", fail)
+    await workers.b.open()
+    await wait_until(lambda: calls > 2)
+    assert "could not be ended" in caplog.text
+    assert "the store failed" in caplog.text
+
+
+@pytest.mark.demand("scale.runs_followed_anywhere")
+async def test_a_reader_elsewhere_keeps_a_run_alive(make_workers: MakeWorkers) -> None:
+    workers = make_workers(orphan_seconds=0.6)
+    workers.b.poll_seconds = 0.01
+    await workers.start(workers.a)
+    async with reading(workers.b.follow(ME, "t")) as seen:
+        await asyncio.sleep(0.9)
+        assert workers.a.active_runs
+        assert not any(isinstance(entry, RunFailed) for _, entry in seen)
+    await wait_until(lambda: not workers.a.active_runs)
+    assert (await collect(workers.b.follow(ME, "t")))[-1][1] == RUN_STOPPED
+
+
+def has_word(seen: list[NumberedEntry], word: str) -> bool:
+    return word in join_words(seen)
+
+
+@pytest.mark.parametrize("is_logged_first", [True, False], ids=["log before show", "twin that shows first"])
+async def test_nothing_is_shown_that_the_log_does_not_have(is_logged_first: bool) -> None:
+    """A worker that dies shows at most what others find in the log."""
+    store = LoggingStore(worker="1")
+    if not is_logged_first:
+        append = store.append_entries
+
+        def show_first(*args: Any) -> None:
+            append(*args)
+
+        store.append_entries = show_first  # type: ignore[assignment, method-assign]
+    workers = Workers((store, store))
+    contradicted = 0
+    async with reading(await workers.start(workers.a)) as seen:
+        for word in "abcdef":
+            workers.model.say(word)
+            for _ in range(30):
+                await asyncio.sleep(0)
+                logged = join_words(await store.read_entries(ME, "t"))
+                contradicted += not logged.startswith(join_words(seen))
+            await wait_until(partial(has_word, seen, word))
+    assert (contradicted == 0) is is_logged_first
+    await workers.a.close()
+    await workers.b.close()
+
+
+def test_both_kinds_have_the_same_methods() -> None:
+    own = {name for name in vars(ThreadRuns) if not name.startswith("_")}
+    assert own <= set(dir(SharedThreadRuns))
