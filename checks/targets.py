@@ -170,7 +170,7 @@ def run_mutations(target: Target) -> None:
 
 def run_fuzz(target: Target) -> None:
     if install_tools(target):
-        target.run_step("fuzz the parsers", PYTHON, "-m", "tests.fuzz.parsers", "--seconds", "20")
+        target.run_step("fuzz the parsers", PYTHON, "-m", "tests.fuzz.parsers", "--seconds", "20", "--seed", "24")
 
 
 def run_bench(target: Target) -> None:

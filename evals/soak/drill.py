@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from evals.soak.load import Load
-from evals.soak.resources import Usage, UsageMeter, find_growth, format_table
+from evals.soak.resources import POOL_SECONDS, Usage, UsageMeter, find_growth, format_table
 from tests.kit.server import RightseatProcess
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,7 +70,7 @@ async def run_soak(home: Path, seconds: float, seed: int) -> SoakReport:
             warm = await meter.measure_idle(SETTLE_SECONDS)
             async with meter.sample_rss() as samples:
                 await load.run((1 - WARM_UP_SHARE) * seconds)
-            end = await meter.measure_idle(SETTLE_SECONDS)
+            end = await meter.measure_idle(SETTLE_SECONDS, pool_seconds=POOL_SECONDS)
             problems = list(load.problems)
             if "Traceback" in server.stderr:
                 problems.append(f"the log has a traceback: {server.stderr[server.stderr.index('Traceback') :][:2000]}")

@@ -9,14 +9,15 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+from rightseat.http.client import IDLE_SECONDS
 from tests.kit.client import RawHttpClient
 from tests.kit.process import PROC
 from tests.kit.server import RightseatProcess
 
 MAX_RSS_GROWTH = 0.05
 MAX_DATABASE_GROWTH = 0.05
-MAX_MODEL_CONNECTIONS = 24
-"""Twice the clients of the load: more are not kept for the next answers but lost."""
+POOL_SECONDS = 2 * IDLE_SECONDS + 5
+"""Idle connections to a model are all closed by then: one that is left is lost."""
 SAMPLE_SECONDS = 0.5
 KEPT_ROW_BYTES = 1024
 COUNT_THREAD_ROWS = """SELECT (SELECT count(*) FROM threads) + (SELECT count(*) FROM entries)
@@ -108,12 +109,13 @@ class UsageMeter:
         """Return the bytes of the server's own process."""
         return int((PROC / str(self.server.pid) / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
-    async def measure_idle(self, seconds: float) -> Usage:
-        """Return the least of each figure within `seconds` without load: what is on its way out is not counted."""
+    async def measure_idle(self, seconds: float, *, pool_seconds: float = 0) -> Usage:
+        """Return the least of each figure within `seconds` without load: what is on its way out is not counted.
+        Connections to the model get `pool_seconds` more to be closed."""
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         seen = [await self.measure()]
-        while loop.time() < end:
+        while (now := loop.time()) < end or (seen[-1].model_connections and now < end + pool_seconds):
             await asyncio.sleep(SAMPLE_SECONDS)
             seen.append(await self.measure())
         return Usage(*(min(getattr(usage, field.name) for usage in seen) for field in fields(Usage)))
@@ -150,7 +152,8 @@ def find_growth(before: Usage, after: Usage) -> list[str]:
     for name, label in LABELS.items():
         then, now = getattr(before, name), getattr(after, name)
         if now > getattr(limits, name):
-            problems.append(f"{label} grew from {format_figure(name, then)} to {format_figure(name, now)}")
+            grew = f"grew from {format_figure(name, then)} to {format_figure(name, now)}"
+            problems.append(f"{label} {grew if now > then else f'stay open: {now:g}'}")
     return problems
 
 
@@ -160,7 +163,7 @@ def compute_limits(before: Usage, kept_rows: float) -> Usage:
     return replace(
         before,
         rss_bytes=before.rss_bytes * (1 + MAX_RSS_GROWTH),
-        model_connections=max(before.model_connections, MAX_MODEL_CONNECTIONS),
+        model_connections=0,
         kept_rows=kept_rows,
         database_bytes=database + max(0.0, kept_rows - before.kept_rows) * KEPT_ROW_BYTES,
     )

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from rightseat.config.secret import Secret
 
 Gravity = Literal["error", "warning", "style"]
+MAX_SENTENCE_LENGTH = 800
 
 
 class Problem(Struct, frozen=True):
@@ -29,6 +31,11 @@ class Problem(Struct, frozen=True):
     line: int = 0
     """Line from 1; 0 if unknown."""
     gravity: Gravity = "error"
+
+    def __post_init__(self) -> None:
+        for name in ("what", "fix"):
+            if len(sentence := getattr(self, name)) > MAX_SENTENCE_LENGTH:
+                force_setattr(self, name, f"{sentence[:600]} … {sentence[-150:]}")
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
