@@ -15,7 +15,7 @@ from tests.kit.timeouts import HANG_TIMEOUT
 USAGE = Usage(
     rss_bytes=80e6,
     descriptors=18,
-    model_connections=4,
+    model_connections=0,
     threads=7,
     children=0,
     tasks=3,
@@ -35,10 +35,12 @@ def test_what_grew_is_named() -> None:
     # A result that is kept has its place in the file.
     assert find_growth(USAGE, replace(USAGE, kept_rows=1100, database_bytes=2e6)) == []
     assert find_growth(USAGE, replace(USAGE, thread_rows=1)) == ["rows of threads grew from 0 to 1"]
-    assert find_growth(USAGE, replace(USAGE, model_connections=1)) == ["connections to the model stay open: 1"]
+    assert find_growth(USAGE, replace(USAGE, model_connections=1)) == ["connections to the model grew from 0 to 1"]
     for name, label in (("descriptors", "descriptors"), ("tasks", "asyncio tasks"), ("children", "child processes")):
         then = getattr(USAGE, name)
         assert find_growth(USAGE, replace(USAGE, **{name: then + 1})) == [f"{label} grew from {then} to {then + 1}"]
+    warm = replace(USAGE, model_connections=4)
+    assert find_growth(warm, replace(USAGE, model_connections=1)) == ["connections to the model stay open: 1"]
     # What is given back is no problem.
     assert find_growth(USAGE, replace(USAGE, threads=2)) == []
 
