@@ -16,7 +16,7 @@ from bench.scenarios import Scenario
 from bench.session import BenchSession, format_label
 from bench.streams import ClientStream, get_report, open_streams
 
-CLIENTS, RATE, TOKENS, ROUNDS = 200, 10, 600, 3
+CLIENTS, RATE, TOKENS, ROUNDS = 200, 10, 600, 5
 MAX_RATIO = 2.0
 TIMEOUT = 15.0
 RELAY = BenchPeer(

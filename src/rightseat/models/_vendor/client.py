@@ -92,7 +92,11 @@ class VendorModel(Model):
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         request, body = await run_sized(measure_messages(prompt.messages), self._encode_request, prompt)
         head = await self._make_head(self._url, request.headers)
-        exchange, chunks = await self._retry(lambda: self._start_exchange(head, body, request.make_parser()))
+        try:
+            exchange, chunks = await self._retry(lambda: self._start_exchange(head, body, request.make_parser()))
+        except asyncio.CancelledError:
+            await let_connections_close()
+            raise
         try:
             response = exchange.response
             for chunk in chunks:
@@ -109,8 +113,7 @@ class VendorModel(Model):
         finally:
             exchange.close()
             if not exchange.response.complete:
-                # Clients that leave together: each one's upstream is closed before the first one's run is taken down.
-                await asyncio.sleep(0)
+                await let_connections_close()
 
     async def _retry(self, attempt: Callable[[], Awaitable[T]]) -> T:
         return await call_with_retry(attempt, is_retryable=lambda error: type(error) in RETRYABLE, tries=self._tries)
@@ -165,6 +168,14 @@ class VendorModel(Model):
             for secret in self._secrets:
                 text = text.replace(secret, "***")
             self._log.debug("model %r, %s: %r", self.name, context, text[:300])
+
+
+async def let_connections_close() -> None:
+    """Let the loop close the connections that were aborted in this turn, for speed alone: of clients that leave
+    together, each one's upstream is closed before the first one's run is taken down. uvloop closes in the second turn.
+    """
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
 
 
 def merge_headers(headers: Mapping[str, str], overrides: Mapping[str, str]) -> dict[str, str]:
