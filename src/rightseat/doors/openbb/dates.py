@@ -1,4 +1,4 @@
-"""Dates of widget parameters: the user's time zone, and words for a day as ISO dates in that zone.
+"""Dates of widget parameters: words for a day as ISO dates, seen from the user's present time.
 
 OpenBB writes relative dates as `$currentDate`, plus or minus hours, days, weeks, months or years. Models write what
 the user said: "yesterday", "last Friday", "昨天". What may mean several days is refused, not guessed.
@@ -7,12 +7,11 @@ the user said: "yesterday", "last Friday", "昨天". What may mean several days 
 from __future__ import annotations
 
 import re
-import zoneinfo
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta
 
 from rightseat.tools.builtin import dates, match_chinese
-from rightseat.tools.builtin.expression import CalculationError, compute, utc_now
+from rightseat.tools.builtin.expression import CalculationError, compute
 from rightseat.tools.builtin.numerals import replace_chinese_numerals, replace_english_numerals
 
 MAX_DATE = 60
@@ -34,19 +33,6 @@ _EDGE = re.compile(
 )
 # Without a week or a year these may mean a day before today or one after it.
 _UNCLEAR_HAN = re.compile(r"(?:周|星期|礼拜)[一二三四五六日天末]|\d{1,2}月\d{1,2}[日号]?")
-
-
-def find_zone(name: str) -> tzinfo | None:
-    """Return the time zone of an IANA name; None if there is none."""
-    try:
-        return zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        return None
-
-
-def find_now(zone: str) -> datetime:
-    """Return the present time in a time zone; in the server's if there is no such zone."""
-    return utc_now().astimezone(find_zone(zone))
 
 
 def parse_date(text: str, now: datetime) -> date | None:

@@ -12,7 +12,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.doors.openbb.client_results import parse_parts
-from rightseat.doors.openbb.dates import find_now, find_zone
 from rightseat.doors.openbb.messages import (
     ConversationItem,
     PostedText,
@@ -50,6 +49,7 @@ from rightseat.doors.openbb.workspace_tools import (
     group_widgets,
     is_legacy_query,
 )
+from rightseat.doors.openbb.zones import find_now, find_zone
 from rightseat.errors import CallerError, NotFound
 from rightseat.http.endpoint import ID_PATTERN, AssistantInfo, Host, Request, decode_body, parse_plugins_header
 from rightseat.http.fetch import AddressRules

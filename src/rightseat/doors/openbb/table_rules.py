@@ -8,7 +8,6 @@ missing; where they are not sure, the rows are shown. Other models never come he
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import re
 from collections.abc import Iterator, Sequence
@@ -20,7 +19,7 @@ from msgspec.structs import replace
 from rightseat.documents.text import decode_text
 from rightseat.doors.openbb.client_results import RenderedResult, ResultPart, looks_like_base64, parse_parts
 from rightseat.doors.openbb.messages import PostedText
-from rightseat.doors.openbb.read import AddedContext, OpenBBRequest, describe_assistant, find_last_user_index
+from rightseat.doors.openbb.read import AddedContext, OpenBBRequest, find_last_user_index
 from rightseat.doors.openbb.turn import ends_with_question
 from rightseat.doors.openbb.wire import as_dict, as_list, as_text
 from rightseat.doors.openbb.workspace_tools import (
@@ -31,7 +30,7 @@ from rightseat.doors.openbb.workspace_tools import (
     WorkspaceTool,
     get_option_value,
 )
-from rightseat.http.endpoint import AssistantInfo, Host
+from rightseat.http.endpoint import AssistantInfo
 from rightseat.tools.builtin.table_text import TableUnreadable, find_table
 from rightseat.tools.tables.answer import answer_from_table, find_unknown_ticker, format_table
 from rightseat.tools.tables.ask import MAX_QUESTION, read_ask
@@ -68,21 +67,14 @@ class TableData(Struct, frozen=True):
     table: RowTable | None
 
 
-async def apply_rules(request: OpenBBRequest, turn: Turn, host: Host) -> Turn:
+def decide_turn(request: OpenBBRequest, turn: Turn, description: AssistantInfo) -> Turn:
     """Return the turn with the call or the answer that the rules have found; unchanged where the model decides."""
-    description = describe_assistant(host, turn.assistant)
     place = find_last_user_index(request.items)
-    item = request.items[place] if place >= 0 and description is not None and description.needs_rules else None
+    item = request.items[place] if place >= 0 else None
     if not isinstance(item, PostedText) or len(item.text) > MAX_QUESTION or ends_with_question(request.items[:place]):
         return turn
     question = find_question(request, place, item.text)
-    has_tools = description is not None and has_server_tools(description)
-
-    def decide() -> Turn:
-        return QuestionRules(request, turn, question, has_server_tools=has_tools).decide()
-
-    # Rows and options of widgets may be many: they are read beside the event loop.
-    return await asyncio.to_thread(decide)
+    return QuestionRules(request, turn, question, has_server_tools=has_server_tools(description)).decide()
 
 
 def has_server_tools(description: AssistantInfo) -> bool:

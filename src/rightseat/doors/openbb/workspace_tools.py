@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container, Iterator, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from itertools import accumulate, chain, islice
 from typing import Any, Literal
 from uuid import UUID
@@ -18,7 +18,6 @@ import xxhash
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.doors.openbb.dates import parse_date
 from rightseat.doors.openbb.wire import OpenBBQuery, as_dict, as_list, as_text, to_json
 from rightseat.errors import CallerError
 from rightseat.types.model import ToolSpec
@@ -121,6 +120,14 @@ def convert_arguments(tools: ToolsByName, now: datetime, name: str, arguments: d
         return arguments
     tools[name].check_names(arguments)
     return tools[name].convert_dates(arguments, now)
+
+
+def parse_date(text: str, now: datetime) -> date | None:
+    """Return the date that a text means, seen from `now`; see `dates.parse_date`."""
+    # Imported here: its patterns are needed for widgets with dates only.
+    from rightseat.doors.openbb import dates
+
+    return dates.parse_date(text, now)
 
 
 def convert_date(name: str, value: Any, choices: list[Any], now: datetime) -> Any:

@@ -6,6 +6,7 @@ is text in a stream with status 200: of any other status the user sees nothing.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,8 +16,7 @@ from msgspec.structs import replace
 from rightseat.doors.openbb import messages
 from rightseat.doors.openbb.artifacts import format_artifact, make_citations, normalize_citation
 from rightseat.doors.openbb.client_results import make_outbound
-from rightseat.doors.openbb.read import OpenBBRequest
-from rightseat.doors.openbb.table_rules import apply_rules
+from rightseat.doors.openbb.read import OpenBBRequest, describe_assistant
 from rightseat.doors.openbb.turn import complete_turn
 from rightseat.doors.openbb.wire import PendingClientCall, as_dict, as_list, to_json
 from rightseat.errors import INTERNAL_ERROR, CallerError, GuardrailRefused, OutputGuarded, RightseatError, TooLarge
@@ -48,6 +48,7 @@ from rightseat.types.output import RunOutput
 from rightseat.types.sentences import get_sentence
 from rightseat.types.streams import closing
 from rightseat.types.text import decode_or_none
+from rightseat.types.turn import Turn
 
 encode = msgspec.json.Encoder().encode
 TEXT_EVENT = b'event: copilotMessageChunk\ndata: {"delta":'
@@ -90,7 +91,7 @@ async def stream_answer(request: OpenBBRequest, host: Host) -> Reply:
     if request.pending_calls or not request.items:
         return
     async with make_outbound(request.fetch_rules) as outbound:
-        turn = await apply_rules(request, await complete_turn(request, outbound), host)
+        turn = await apply_table_rules(request, await complete_turn(request, outbound), host)
     # One generator, not two nested ones: each token would pay for the second.
     async with closing(host.run(turn)) as events:
         async for event in events:
@@ -104,6 +105,22 @@ async def stream_answer(request: OpenBBRequest, host: Host) -> Reply:
                     started = True
                     yield head
                 yield piece
+
+
+async def apply_table_rules(request: OpenBBRequest, turn: Turn, host: Host) -> Turn:
+    """Return the turn with what rules have decided for a model that needs them; any other turn unchanged."""
+    description = describe_assistant(host, turn.assistant)
+    if description is None or not description.needs_rules:
+        return turn
+
+    def decide() -> Turn:
+        # Imported here: other models need none of its patterns.
+        from rightseat.doors.openbb.table_rules import decide_turn
+
+        return decide_turn(request, turn, description)
+
+    # Rows and options of widgets may be many: they are read beside the event loop.
+    return await asyncio.to_thread(decide)
 
 
 def format_details(details: Any) -> list[Any] | None:

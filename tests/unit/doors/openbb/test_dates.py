@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from rightseat import Runtime
-from rightseat.doors.openbb import dates
+from rightseat.doors.openbb import zones
 from rightseat.doors.openbb.dates import parse_date
 from rightseat.types.events import CallArgs, CallEnd, CallStart, Event, RunFinished
 from rightseat.types.turn import Turn
@@ -30,7 +30,7 @@ def make_date_widgets(**param: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def sunday(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dates, "utc_now", lambda: LATE_SUNDAY)
+    monkeypatch.setattr(zones, "utc_now", lambda: LATE_SUNDAY)
 
 
 @pytest.mark.io
