@@ -1,7 +1,8 @@
 """Runs on threads that several workers share: each is in one worker, and any other follows, stops or deletes it.
 
 The store says who has a thread (LeaseHolder) and has every entry. A run elsewhere is followed by number in the store,
-as the live plane tells of new entries. The runs of dead workers are ended here, whoever notices first.
+as the live plane tells of new entries. Whoever notices first that a worker is dead goes on with those of its runs that
+can go on, and ends the others.
 """
 
 from __future__ import annotations
@@ -9,17 +10,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 
 from msgspec.structs import replace
 
 from rightseat.errors import StoreFailed
 from rightseat.runtime.runs import new_id
+from rightseat.runtime.takeover import ResumeRecords, StoredPart
 from rightseat.runtime.threads import ActiveRun, RunLimits, ThreadRuns
 from rightseat.types.agents import Responder
+from rightseat.types.events import Event
 from rightseat.types.live import POLL_SECONDS, READ_RUN, STOP_REFUSED, STOP_RUN, ControlMessage, LivePlane, Presence
+from rightseat.types.stores import CheckpointStore
 from rightseat.types.streams import closing
 from rightseat.types.threads import (
+    Lease,
     LeaseHolder,
     NumberedEntry,
     OrphanedRun,
@@ -38,8 +43,6 @@ STOP_SECONDS = 5.0
 """Longest wait for the end of a run that another worker was asked to stop."""
 READ_SECONDS = 60.0
 """Time after which a worker is told again that its run has a reader here."""
-OrphanHandler = Callable[[OrphanedRun], Awaitable[bool]]
-"""Goes on with what a run of a dead worker was at, as a new run of its thread; returns whether it does."""
 
 
 class StopRequest:
@@ -76,8 +79,9 @@ class SharedThreadRuns(ThreadRuns):
         super().__init__(store, limits)
         self.plane = plane
         self.presence = presence
-        self.on_orphaned: OrphanHandler | None = None
-        """Called with each run of a dead worker that was ended here. Its thread is free."""
+        self.records = ResumeRecords(store) if isinstance(store, CheckpointStore) else None
+        self.dead_workers_lock = asyncio.Lock()
+        """Held by the task that takes over or ends runs of dead workers."""
         self.poll_seconds = POLL_SECONDS
         self.sweeper: asyncio.Task[None] | None = None
         self.tasks: set[asyncio.Task[bool]] = set()
@@ -114,9 +118,14 @@ class SharedThreadRuns(ThreadRuns):
                 return await super().start(turn, respond)
             except ThreadBusy as busy:
                 holder = busy.holder
-                if holder.worker == self.store.worker or attempt + 1 == START_ATTEMPTS:
+                if attempt + 1 == START_ATTEMPTS:
                     raise
-                if not await self.end_runs_of_dead({holder.worker}):
+                if holder.worker == self.store.worker:
+                    if holder.run != turn.run:
+                        raise
+                    # It was taken over meanwhile: the next attempt joins it.
+                    continue
+                if not await self.settle_dead_workers({holder.worker}):
                     if holder.run != turn.run:
                         raise
                     return self.stream_elsewhere(turn.owner, turn.thread, holder.before, holder)
@@ -205,7 +214,7 @@ class SharedThreadRuns(ThreadRuns):
                 if clock() >= send_after:
                     # Again each time: a message may be lost, and a worker may die before it has read it.
                     send_after = clock() + self.poll_seconds
-                    if await self.end_runs_of_dead({holder.worker}):
+                    if await self.end_run_of_dead(request, holder):
                         return True
                     await self.plane.send(holder.worker, ControlMessage(STOP_RUN, owner.name, thread, request.run))
                 await watch.wait(self.poll_seconds)
@@ -243,7 +252,7 @@ class SharedThreadRuns(ThreadRuns):
     # Dead workers
 
     async def sweep(self) -> None:
-        """End the runs of dead workers, every second."""
+        """Go on with the runs of dead workers, or end them, every second."""
         while True:
             # Spread: workers that were started together should not look together.
             await asyncio.sleep(SWEEP_SECONDS * random.uniform(0.5, 1.5))
@@ -258,19 +267,93 @@ class SharedThreadRuns(ThreadRuns):
 
     async def sweep_once(self) -> None:
         try:
-            await self.end_runs_of_dead(await self.store.list_lease_workers())
+            await self.settle_dead_workers(await self.store.list_lease_workers())
         except StoreFailed:
             log.warning("runs of dead workers cannot be looked for: the store failed")
 
-    async def end_runs_of_dead(self, workers: Collection[str]) -> bool:
-        """End the runs of those workers that are dead; return whether there are any."""
+    async def find_dead(self, workers: Collection[str]) -> set[str]:
         others = set(workers) - {self.store.worker}
-        dead = await self.presence.find_dead(others) if others else set()
-        if not dead:
+        return await self.presence.find_dead(others) if others else set()
+
+    async def settle_dead_workers(self, workers: Collection[str]) -> bool:
+        """Go on with the runs of those workers that are dead, or end them; return whether there are any. A worker that
+        leaves does neither: another one will."""
+        if self.is_leaving or not await self.find_dead(workers):
             return False
-        for run in await self.store.end_orphaned_runs(dead):
+        async with self.dead_workers_lock:
+            dead = await self.find_dead(workers)
+            resumable = [run for run in await self.store.list_orphaned_runs(dead) if await self.take_over(run)]
+            await self.end_orphaned_runs(dead, resumable)
+        return True
+
+    async def end_orphaned_runs(self, dead: Collection[str], keep: Collection[OrphanedRun]) -> None:
+        for run in await self.store.end_orphaned_runs(dead, keep):
             log.warning("a run of a worker that has ended was ended as restarted")
             self.plane.notify(run.owner, run.thread)
-            if self.on_orphaned is not None:
-                await self.on_orphaned(run)
+
+    async def end_run_of_dead(self, request: StopRequest, holder: LeaseHolder) -> bool:
+        """End the run that a client has stopped, if its worker is dead; return whether it is."""
+        dead = await self.find_dead({holder.worker})
+        if not dead:
+            return False
+        stopped = OrphanedRun(request.owner, request.thread, request.run)
+        async with self.dead_workers_lock:
+            others = [run for run in await self.store.list_orphaned_runs(dead) if run != stopped]
+            await self.end_orphaned_runs(dead, others)
+            current = await self.store.get_lease_holder(request.owner, request.thread)
+        return current is None or current.run != request.run
+
+    # Take-over
+
+    async def take_over(self, run: OrphanedRun) -> bool:
+        """Go on with the run of a dead worker, unless another worker is faster; return whether it can go on."""
+        loaded = await self.records.load(run) if self.records is not None else None
+        if self.records is None or self.get_runner is None or loaded is None:
+            return False
+        record, body = loaded
+        runner = self.get_runner(record.turn)
+        if runner is None:
+            return False
+        holder = await self.store.get_lease_holder(run.owner, run.thread)
+        if holder is None or holder.run != run.run or not await self.find_dead({holder.worker}):
+            return True
+        if not await self.records.count_take_over(run, record, body):
+            return True
+        lease = await self.store.take_over_run(run.owner, run.thread, holder)
+        if lease is not None:
+            log.warning("a run of a worker that has ended goes on here")
+            self.resume(record.turn, runner, lease)
         return True
+
+    def resume(self, turn: Turn, runner: Responder, lease: Lease) -> None:
+        """Go on with a run whose thread this worker has taken over."""
+
+        async def go_on(turn: Turn) -> AsyncIterator[Event]:
+            part = StoredPart(await self.read_run_part(turn, lease))
+            if not part.has_input:
+                self.append_user_input(turn, active)
+            async with closing(part.go_on(runner, turn)) as events:
+                async for event in events:
+                    yield event
+
+        active = self.active_runs[turn.owner.name, turn.thread] = self.make_run(turn)
+        active.lease = lease
+        active.task = asyncio.create_task(self.record_run(turn, active, go_on))
+        self.update_orphan_timer(active)
+
+    async def read_run_part(self, turn: Turn, lease: Lease) -> list[ThreadEntry]:
+        """Return the entries of a run that its earlier workers have stored."""
+        items = self.replay(turn.owner, turn.thread, lease.before, lease.last)
+        return [entry async for _, entry in items]
+
+    async def begin_run(self, turn: Turn, active: ActiveRun) -> None:
+        await super().begin_run(turn, active)
+        can_go_on = active.is_stored and self.get_runner is not None and self.get_runner(turn) is not None
+        if can_go_on and active.lease is None and self.records is not None:
+            active.is_recorded = await self.records.save(turn)
+
+    async def record_run(self, turn: Turn, active: ActiveRun, respond: Responder) -> None:
+        await super().record_run(turn, active, respond)
+        is_recorded = active.is_recorded or active.lease is not None
+        if is_recorded and not active.is_lost and self.records is not None:
+            await self.records.delete(turn)

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from rightseat.errors import INTERNAL_ERROR, Conflict, RightseatError, StoreDamaged, StoreFailed
 from rightseat.runtime.runs import new_id
+from rightseat.runtime.takeover import GetRunner
 from rightseat.types.agents import Responder
 from rightseat.types.events import OpenMessageTracker, ReasoningDelta, RunFailed, TextDelta
 from rightseat.types.streams import PushStream, closing
@@ -104,6 +105,10 @@ class ActiveRun:
         self.size = 0
         self.readers = 0
         self.fence = ANY_FENCE
+        self.lease: Lease | None = None
+        """Lease of a run that was taken over from a dead worker."""
+        self.is_recorded = False
+        """Whether another worker can go on with the run if this one dies."""
         self.is_lost = False
         """Whether another worker has taken the thread over: nothing more is shown from here."""
         self.is_stored = False
@@ -125,7 +130,8 @@ class ActiveRun:
         return self.started.is_set() and self.rejection is None and self.earlier is None
 
     def start(self, lease: Lease) -> None:
-        self.before = self.last = self.shown = self.ring_start = lease.before
+        self.before = lease.before
+        self.last = self.shown = self.ring_start = max(lease.before, lease.last)
         self.fence = lease.fence
         self.started.set()
 
@@ -214,6 +220,10 @@ class ThreadRuns:
         self.store = store
         self.limits = limits
         self.active_runs: dict[ThreadKey, ActiveRun] = {}
+        self.get_runner: GetRunner | None = None
+        """Set by the Runtime: finds what goes on with a run of a dead worker."""
+        self.is_leaving = False
+        """Whether this worker is about to end: it takes no run over."""
 
     async def open(self) -> None:
         """Begin to work with other workers, if there are any."""
@@ -269,12 +279,22 @@ class ThreadRuns:
             if failure is not None and not is_ended:
                 for event in (*open_messages.end_events(), failure):
                     active.append_end(event)
-            active.end()
-            del self.active_runs[turn.owner.name, turn.thread]
-            self.update_orphan_timer(active)
+            self.remove_run(active)
+
+    def remove_run(self, active: ActiveRun) -> None:
+        active.end()
+        key = (active.owner.name, active.thread)
+        # One that was refused may have been replaced by the run that has the thread.
+        if self.active_runs.get(key) is active:
+            del self.active_runs[key]
+        self.update_orphan_timer(active)
 
     async def begin_run(self, turn: Turn, active: ActiveRun) -> None:
         """Lease the thread and append the user input. If the store fails, the run goes on unstored."""
+        if active.lease is not None:
+            active.is_stored = True
+            active.start(active.lease)
+            return
         try:
             lease = await self.store.begin_run(
                 turn.owner,
@@ -292,7 +312,10 @@ class ThreadRuns:
             log.warning("the answer in a thread is not kept: the store failed")
             lease = Lease(0, ANY_FENCE)
         active.start(lease)
-        user_input = extract_user_input(turn, new=lease.before == 0)
+        self.append_user_input(turn, active)
+
+    def append_user_input(self, turn: Turn, active: ActiveRun) -> None:
+        user_input = extract_user_input(turn, new=active.before == 0)
         if user_input.messages or user_input.state:
             active.append(user_input)
 

@@ -32,6 +32,7 @@ from rightseat.types.threads import (
     Thread,
     ThreadBusy,
     ThreadEntry,
+    find_take_over_number,
     is_retryable,
     is_run_end,
     make_restart_entries,
@@ -265,14 +266,33 @@ class MemoryStore:
     async def list_lease_workers(self) -> set[str]:
         return {log.worker for log in self.logs.values() if log.run}
 
-    async def end_orphaned_runs(self, dead_workers: Collection[str]) -> list[OrphanedRun]:
-        orphaned = [item for item in self.logs.items() if item[1].run and item[1].worker in dead_workers]
-        ended = []
-        for (owner, thread), log in orphaned:
+    async def list_orphaned_runs(self, dead_workers: Collection[str]) -> list[OrphanedRun]:
+        return [
+            OrphanedRun(Owner(owner), thread, log.run)
+            for (owner, thread), log in self.logs.items()
+            if log.run and log.worker in dead_workers
+        ]
+
+    async def take_over_run(self, owner: Owner, thread: str, holder: LeaseHolder) -> Lease | None:
+        log = self.logs.get((owner.name, thread))
+        if log is None or not log.run or log.holder != holder:
+            return None
+        # Entries of the holder are refused from here on, and those it has appended are the new lease's.
+        log.run_count += 1
+        log.rows = [replace(row, run=log.run_count) if row.run == holder.fence else row for row in log.rows]
+        log.runs = {key: log.run_count if number == holder.fence else number for key, number in log.runs.items()}
+        log.worker = self.worker
+        return Lease(holder.before, log.run_count, find_take_over_number(holder.before, log.last))
+
+    async def end_orphaned_runs(
+        self, dead_workers: Collection[str], keep: Collection[OrphanedRun] = ()
+    ) -> list[OrphanedRun]:
+        ended = [run for run in await self.list_orphaned_runs(dead_workers) if run not in keep]
+        for run in ended:
+            log = self.logs[run.owner.name, run.thread]
             events = [row.row.entry for row in log.rows if row.run == log.run_count]
-            ended.append(OrphanedRun(Owner(owner), thread, log.run))
-            ends = make_restart_entries(events, thread, log.run)
-            self.append_entries(Owner(owner), thread, log.begun_after + RUN_NUMBERS + 1, ends)
+            ends = make_restart_entries(events, run.thread, run.run)
+            self.append_entries(run.owner, run.thread, log.begun_after + RUN_NUMBERS + 1, ends)
             # From here on its own entries are refused.
             log.run_count += 1
         return ended

@@ -37,6 +37,11 @@ PAGE_BYTES = 1 << 20
 RUN_NUMBERS = 1 << 20
 ANY_FENCE = 0
 """Fence of entries that are stored whoever has the thread. Fences of leases begin at 1."""
+TAKE_OVER_NUMBERS = RUN_NUMBERS >> 2
+"""Numbers that each worker of a run has. The next worker's entries begin after them: where the store failed, a client
+may have seen entries that the store lacks."""
+MAX_TAKE_OVERS = 2
+"""Workers that a run may lose and go on."""
 THREAD_BUSY = "Thread already running. Wait for its answer or stop it."
 RUN_RESTARTED = RunFailed(
     "restarted", "The server was restarted in the middle of this answer. Ask again.", 503, retry_after=2
@@ -65,6 +70,8 @@ class Lease(Struct, frozen=True):
     """Number of the thread's last entry before the run."""
     fence: int
     """Grows with each lease of the thread. The store refuses entries of an older one."""
+    last: int = 0
+    """Number after which a run that was taken over goes on; 0: it begins after `before`."""
 
 
 class LeaseHolder(Struct, frozen=True):
@@ -99,7 +106,7 @@ class RunEnded(Exception):
 
 
 class OrphanedRun(Struct, frozen=True):
-    """Run of a dead worker that was ended."""
+    """Run of a dead worker."""
 
     owner: Owner
     thread: str
@@ -163,9 +170,21 @@ class ThreadStore(Protocol):
         """Return the workers that have threads."""
         ...
 
-    async def end_orphaned_runs(self, dead_workers: Collection[str]) -> list[OrphanedRun]:
-        """Take over the threads that these workers have and end their runs as `restarted`. Entries that such a worker
-        appends afterwards are refused."""
+    async def list_orphaned_runs(self, dead_workers: Collection[str]) -> list[OrphanedRun]:
+        """Return the runs that these workers have."""
+        ...
+
+    async def take_over_run(self, owner: Owner, thread: str, holder: LeaseHolder) -> Lease | None:
+        """Lease the thread of a dead worker's run to this worker, as one atomic operation: the run keeps its id and
+        its entries, and those that the holder appends afterwards are refused. Return None, and change nothing, if
+        `holder` has the thread no more."""
+        ...
+
+    async def end_orphaned_runs(
+        self, dead_workers: Collection[str], keep: Collection[OrphanedRun] = ()
+    ) -> list[OrphanedRun]:
+        """Take over the threads that these workers have and end their runs as `restarted`, but those of `keep`.
+        Entries that such a worker appends afterwards are refused."""
         ...
 
     def append_entries(
@@ -296,6 +315,16 @@ def make_restart_entries(entries: Iterable[ThreadEntry], thread: str, run: str) 
     # RunStarted may not have been written; clients need it before the end.
     run_started: list[Event] = [] if events else [RunStarted(thread, run)]
     return [*run_started, *open_messages.end_events(), RUN_RESTARTED]
+
+
+def find_take_over_number(before: int, last: int) -> int:
+    """Return the number after which the next worker of a run writes. `before`: the last number before the run."""
+    return before + ((last - before) // TAKE_OVER_NUMBERS + 1) * TAKE_OVER_NUMBERS
+
+
+def make_resume_key(thread: str, run: str) -> str:
+    """Return the key of the checkpoint that another worker goes on with, if the run's own worker dies."""
+    return f"{thread}/resume/{run}"
 
 
 def hash_input(turn: Turn) -> str:

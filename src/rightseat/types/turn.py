@@ -133,6 +133,8 @@ class Turn(Struct, frozen=True, kw_only=True):
     """Answer that rules have computed from the client's data; a model that needs rules gives it unchanged."""
     caller_language: Language | None = None
     """Language of the person in a sub-run, whose messages a model wrote."""
+    is_taken_over: bool = False
+    """Whether its run goes on here after the worker that ran it has died."""
 
     def get_language(self, default: Language = "en") -> Language:
         """Return the language of the person; `default` where the person has written nothing."""

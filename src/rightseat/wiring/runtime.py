@@ -489,15 +489,21 @@ class Runtime:
                 log.warning("a model is not there yet: %s", error.message)
         # Concurrently: each may wait for a server that does not answer.
         await asyncio.gather(*(source.start() for source in self.agent_sources))
-        await self.threads.open()
         if self.plugins is not None:
             await self.plugins.start()
         if self.servers is not None:
             await self.servers.start()
+        # Last: runs of dead workers go on from here.
+        self.threads.get_runner = self.get_runner
+        await self.threads.open()
+
+    def get_runner(self, turn: Turn) -> Responder | None:
+        """Return what goes on with a turn from its progress after its worker has died: only flows have progress."""
+        return self.run if turn.assistant in self.flows and turn.assistant != DIRECT_CALLS else None
 
     def stop_accepting(self) -> None:
-        """Refuse new runs."""
-        self.runs.draining = True
+        """Refuse new runs, and take none over from other workers."""
+        self.runs.draining = self.threads.is_leaving = True
 
     async def drain(self, grace: float) -> None:
         """Refuse new runs, let active ones finish, and abort those that take longer than `grace` seconds."""

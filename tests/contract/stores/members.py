@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 from rightseat.stores.memory import MemoryStore
 from rightseat.stores.sqlite import SQLiteStore
 from rightseat.types.stores import CheckpointStore, Continuation, SharedStore, Store
-from rightseat.types.threads import ANY_FENCE, Lease, ThreadEntry, ThreadStore
+from rightseat.types.threads import ANY_FENCE, Lease, LeaseHolder, ThreadEntry, ThreadStore
 from rightseat.types.turn import Owner
 
 
@@ -65,6 +65,15 @@ class AlternatingStore:
             await store.writer.run(lambda: None)
             raise
         self.worker, self.writers[owner, thread] = store.worker, store
+        return lease
+
+    async def take_over_run(self, owner: Owner, thread: str, holder: LeaseHolder) -> Lease | None:
+        """As another worker than the one that began the run."""
+        await self.wait_stored()
+        store = next(store for store in self.stores if store is not self.writers.get((owner, thread)))
+        lease = await store.take_over_run(owner, thread, holder)
+        if lease is not None:
+            self.worker, self.writers[owner, thread] = store.worker, store
         return lease
 
     async def claim_continuation(self, *args: Any) -> Continuation | None:

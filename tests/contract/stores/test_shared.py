@@ -34,6 +34,7 @@ from rightseat.types.threads import (
     Retention,
     ThreadBusy,
     ThreadEntry,
+    make_resume_key,
 )
 from rightseat.types.turn import Owner
 from tests.kit.timeouts import HANG_TIMEOUT
@@ -206,6 +207,63 @@ async def test_without_the_fence_they_are_written(tmp_path: Path, monkeypatch: p
     async with open_two(tmp_path) as (store, other):
         await (await end_run_elsewhere(store, other))
         assert b"late" in b"".join(read_texts(tmp_path)), "the fence is what refuses them"
+
+
+@pytest.mark.demand("scale.flows_go_on")
+@pytest.mark.parametrize("is_fenced", [True, False], ids=["with the fence", "twin without"])
+async def test_a_worker_that_goes_on_beside_the_one_that_took_over_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_fenced: bool
+) -> None:
+    """The presence lies: the worker that is taken for dead still writes."""
+    if not is_fenced:
+        written = ThreadTable.write_entries
+
+        def write_unfenced(table: ThreadTable, pending: list[PendingEntry]) -> set[FencedKey]:
+            return written(table, [((key, ANY_FENCE), number, entry) for (key, _), number, entry in pending])
+
+        monkeypatch.setattr(ThreadTable, "write_entries", write_unfenced)
+    async with open_two(tmp_path) as (store, other):
+        lease = await store.begin_run(ME, "t", "r", assistant="", name="")
+        await store.append_entries(ME, "t", 1, [TextStart("m")], lease.fence)
+        holder = await other.get_lease_holder(ME, "t")
+        assert holder is not None
+        taken = await other.take_over_run(ME, "t", holder)
+        assert taken is not None
+        late = store.append_entries(ME, "t", 2, [TextDelta("m", "late")], lease.fence)
+        await asyncio.wait([late])
+        await other.append_entries(ME, "t", taken.last + 1, [RunFinished("stop")], taken.fence)
+        assert isinstance(late.exception(), LeaseLost) is is_fenced
+        assert (b"late" not in b"".join(read_texts(tmp_path))) is is_fenced
+
+
+@pytest.mark.demand("scale.flows_go_on")
+async def test_of_two_that_take_a_run_over_one_gets_it(tmp_path: Path) -> None:
+    async with open_two(tmp_path) as (store, other):
+        third = open_shared(tmp_path)
+        for number in range(20):
+            await third.begin_run(ME, f"t{number}", "r", assistant="", name="")
+            holder = await third.get_lease_holder(ME, f"t{number}")
+            assert holder is not None
+            leases = await asyncio.gather(*(s.take_over_run(ME, f"t{number}", holder) for s in (store, other)))
+            assert sum(lease is not None for lease in leases) == 1
+        await third.close()
+
+
+@pytest.mark.demand("scale.flows_go_on")
+@pytest.mark.io
+async def test_a_worker_that_starts_leaves_runs_that_can_go_on(tmp_path: Path) -> None:
+    async with start_children(tmp_path, 1) as (child,):
+        (name,) = await child.read()
+        for thread in ("kept", "ended"):
+            assert (await child.ask("begin", thread))[0] == "lease"
+        store = open_shared(tmp_path)
+        await store.save_checkpoint(ME, make_resume_key("kept", f"r-{name}"), b"{}")
+        await child.kill()
+        later = open_shared(tmp_path)
+        assert later.recovered == 1
+        assert await later.list_orphaned_runs({name}) == [OrphanedRun(ME, "kept", f"r-{name}")]
+        await later.close()
+        await store.close()
 
 
 @pytest.mark.demand("scale.fence")

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from rightseat.errors import Conflict
 from rightseat.types.events import (
@@ -26,6 +27,7 @@ from rightseat.types.stores import CallState, Continuation
 from rightseat.types.threads import (
     RUN_NUMBERS,
     RUN_RESTARTED,
+    TAKE_OVER_NUMBERS,
     EntryRow,
     Lease,
     LeaseHolder,
@@ -160,6 +162,77 @@ async def test_a_worker_that_was_declared_dead_writes_nothing_more(store: FullSt
         await lost
     assert await read_all_entries(store, "t") == after
     assert await store.get_lease_holder(ME, "t") == LeaseHolder("r2", store.worker, again.fence, again.before)
+
+
+async def begin_and_take_over(store: FullStore) -> tuple[Lease, Lease]:
+    """Take a run over in its middle from a worker that is only said to be dead; return both leases."""
+    old = await store.begin_run(ME, "t", "r1", assistant="", name="", digest="d")
+    store.append_entries(ME, "t", 1, [RunStarted("t", "r1"), TextStart("m"), TextDelta("m", "a")], old.fence)
+    assert await store.list_orphaned_runs({"another"}) == []
+    assert await store.list_orphaned_runs({store.worker}) == [OrphanedRun(ME, "t", "r1")]
+    holder = await store.get_lease_holder(ME, "t")
+    assert holder is not None
+    assert await store.take_over_run(ME, "t", replace(holder, fence=holder.fence + 1)) is None
+    assert await store.take_over_run(YOU, "t", holder) is None
+    lease = await store.take_over_run(ME, "t", holder)
+    assert lease is not None
+    assert await store.take_over_run(ME, "t", holder) is None, "once"
+    return old, lease
+
+
+@pytest.mark.demand("scale.flows_go_on")
+async def test_a_run_that_is_taken_over_stays_one_run(store: FullStore) -> None:
+    old, lease = await begin_and_take_over(store)
+    assert lease.fence > old.fence
+    assert lease.before == old.before == 0
+    assert lease.last >= TAKE_OVER_NUMBERS, "its reader may have seen more than was stored"
+    assert await store.get_lease_holder(ME, "t") == LeaseHolder("r1", store.worker, lease.fence)
+    with pytest.raises(ThreadBusy):
+        await store.begin_run(ME, "t", "r2", assistant="", name="")
+    store.append_entries(ME, "t", lease.last + 1, [TextEnd("m"), RunFinished("stop")], lease.fence)
+    entries = await read_all_entries(store, "t")
+    assert [number for number, _ in entries] == [1, 2, 3, lease.last + 1, lease.last + 2]
+    for number, _ in entries:
+        assert await store.run_start(ME, "t", number) == 0, "all entries are of one run"
+    assert await store.get_lease_holder(ME, "t") is None
+    with pytest.raises(RunEnded) as ended:
+        await store.begin_run(ME, "t", "r1", assistant="", name="", digest="d")
+    assert (ended.value.before, ended.value.last) == (0, lease.last + 2)
+    again = await store.begin_run(ME, "t", "r2", assistant="", name="")
+    assert again.before == lease.last + 2
+
+
+@pytest.mark.demand("scale.flows_go_on")
+async def test_a_worker_whose_run_was_taken_over_writes_nothing_more(store: FullStore) -> None:
+    """Although it is alive: a presence may lie."""
+    old, lease = await begin_and_take_over(store)
+    before = await read_all_entries(store, "t")
+    for entry in (TextEnd("m"), RunFinished("stop")):
+        lost = store.append_entries(ME, "t", 4, [entry], old.fence)
+        assert lost is not None
+        with pytest.raises(LeaseLost):
+            await lost
+    assert await read_all_entries(store, "t") == before
+    assert await store.get_lease_holder(ME, "t") == LeaseHolder("r1", store.worker, lease.fence)
+
+
+@pytest.mark.demand("scale.flows_go_on")
+async def test_a_run_is_taken_over_again_and_ends_after_all_its_numbers(store: FullStore) -> None:
+    _, lease = await begin_and_take_over(store)
+    store.append_entries(ME, "t", lease.last + 1, [TextDelta("m", "b")], lease.fence)
+    holder = await store.get_lease_holder(ME, "t")
+    assert holder is not None
+    second = await store.take_over_run(ME, "t", holder)
+    assert second is not None
+    assert second.fence > lease.fence
+    assert second.last == lease.last + TAKE_OVER_NUMBERS
+    run = OrphanedRun(ME, "t", "r1")
+    assert await store.end_orphaned_runs({store.worker}, [run]) == []
+    assert await store.end_orphaned_runs({store.worker}) == [run]
+    number, last = (await read_all_entries(store, "t"))[-1]
+    assert last == RUN_RESTARTED
+    assert number > RUN_NUMBERS
+    assert await store.run_start(ME, "t", number) == 0
 
 
 async def begin(store: FullStore, run: str, digest: str, thread: str = "t") -> int:

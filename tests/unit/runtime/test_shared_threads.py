@@ -3,199 +3,34 @@
 import asyncio
 import copy
 import logging
-import sys
-from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rightseat import Owner, Runtime, Turn, text_message
 from rightseat.errors import StoreFailed
-from rightseat.live.memory import EventWatch, MemoryHub, MemoryPlane
+from rightseat.live.memory import EventWatch, MemoryPlane
 from rightseat.runtime import shared_threads
 from rightseat.runtime.shared_threads import SharedThreadRuns
-from rightseat.runtime.threads import RUN_STOPPED, RunLimits, ThreadRuns
+from rightseat.runtime.threads import RUN_STOPPED, ThreadRuns
 from rightseat.stores.memory import MemoryStore
-from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
-from rightseat.types.events import RunFailed, RunFinished, TextDelta
+from rightseat.types.events import RunFailed, RunFinished
 from rightseat.types.live import STOP_RUN, ControlMessage
-from rightseat.types.model import Model, Prompt
 from rightseat.types.streams import closing
-from rightseat.types.threads import ANY_FENCE, RUN_RESTARTED, NumberedEntry, OrphanedRun, ThreadBusy, ThreadStore
+from rightseat.types.threads import RUN_RESTARTED, NumberedEntry, ThreadBusy
 from tests.kit.timeouts import HANG_TIMEOUT
-from tests.kit.waiting import read_into, wait_until
-
-ME = Owner("me")
-
-
-class GatedModel(Model):
-    """A model that says a word each time it is let, and counts its calls."""
-
-    def __init__(self) -> None:
-        self.words: asyncio.Queue[str | None] = asyncio.Queue()
-        self.calls = 0
-        self.closed = asyncio.Event()
-
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
-        self.calls += 1
-        try:
-            while (word := await self.words.get()) is not None:
-                yield TextChunk(word)
-            yield FinishChunk("stop")
-        finally:
-            self.closed.set()
-
-    def say(self, *words: str | None) -> None:
-        for word in words:
-            self.words.put_nowait(word)
-
-
-class ListedPresence:
-    """Presence that a test tells who is dead."""
-
-    def __init__(self, worker: str, dead: set[str]) -> None:
-        self.worker = worker
-        self.dead = dead
-
-    async def find_dead(self, workers: Collection[str]) -> set[str]:
-        return set(workers) & self.dead
-
-    async def close(self) -> None:
-        pass
-
-
-class LoggingStore(MemoryStore):
-    """A store that has entries a moment after they are appended, as one that other processes share."""
-
-    def append_entries(
-        self, owner: Owner, thread: str, first: int, entries: Any, fence: int = ANY_FENCE
-    ) -> asyncio.Future[None] | None:
-        if fence == ANY_FENCE:
-            return super().append_entries(owner, thread, first, entries)
-        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def store() -> None:
-            refused = super(LoggingStore, self).append_entries(owner, thread, first, entries, fence)
-            if stored.done():
-                return
-            if refused is None:
-                stored.set_result(None)
-            else:
-                stored.set_exception(refused.exception() or RuntimeError())
-                stored.exception()
-
-        asyncio.get_running_loop().call_later(0.001, store)
-        return stored
-
-
-class Workers:
-    """Two workers, A and B, with one store."""
-
-    def __init__(self, stores: tuple[ThreadStore, ThreadStore], **limits: Any) -> None:
-        self.hub = MemoryHub()
-        self.dead: set[str] = set()
-        self.model = GatedModel()
-        self.runtime = Runtime(model=self.model)
-        self.a, self.b = (self.make_worker(store, **limits) for store in stores)
-
-    def make_worker(self, store: ThreadStore, **limits: Any) -> SharedThreadRuns:
-        plane, presence = MemoryPlane(self.hub, store.worker), ListedPresence(store.worker, self.dead)
-        return SharedThreadRuns(store, RunLimits(**limits), plane=plane, presence=presence)
-
-    async def start(self, worker: SharedThreadRuns, run: str = "r1", text: str = "hi") -> AsyncIterator[NumberedEntry]:
-        turn = Turn(messages=(text_message("user", text),), thread="t", run=run, owner=ME)
-        return await worker.start(turn, self.runtime.run)
-
-    def kill(self, worker: SharedThreadRuns) -> None:
-        """Let a worker be dead for the others: what it still does reaches nobody."""
-        self.dead.add(worker.store.worker)
-        self.hub.planes.pop(worker.store.worker, None)
-
-
-MakeWorkers = Callable[..., Workers]
-
-
-def share_memory_store(folder: Path) -> tuple[ThreadStore, ThreadStore]:
-    first = MemoryStore(worker="1")
-    second = copy.copy(first)
-    second.worker = "2"
-    return first, second
-
-
-def share_logging_store(folder: Path) -> tuple[ThreadStore, ThreadStore]:
-    first = LoggingStore(worker="1")
-    second = copy.copy(first)
-    second.worker = "2"
-    return first, second
-
-
-def share_sqlite_file(folder: Path) -> tuple[ThreadStore, ThreadStore]:
-    from rightseat.stores.sqlite.shared import SharedSQLiteStore
-
-    run_folder = folder / "run"
-    run_folder.mkdir()
-    return SharedSQLiteStore(folder, run_folder), SharedSQLiteStore(folder, run_folder)
-
-
-STORES: dict[str, Callable[[Path], tuple[ThreadStore, ThreadStore]]] = {
-    "memory": share_memory_store,
-    "logged": share_logging_store,
-}
-if sys.platform != "win32":
-    STORES["sqlite"] = share_sqlite_file
-
-
-@pytest.fixture(params=list(STORES.values()), ids=list(STORES))
-async def make_workers(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[MakeWorkers]:
-    made: list[Workers] = []
-
-    def make(**limits: Any) -> Workers:
-        made.append(Workers(request.param(tmp_path), **limits))
-        return made[-1]
-
-    yield make
-    for workers in made:
-        for worker in (workers.a, workers.b):
-            await worker.close()
-        for store in (workers.a.store, workers.b.store):
-            await store.close()
-
-
-@pytest.fixture
-def workers(make_workers: MakeWorkers) -> Workers:
-    return make_workers()
-
-
-async def collect(items: AsyncIterator[NumberedEntry]) -> list[NumberedEntry]:
-    async with asyncio.timeout(HANG_TIMEOUT), closing(items):
-        return [item async for item in items]
-
-
-@asynccontextmanager
-async def reading(items: AsyncIterator[NumberedEntry]) -> AsyncIterator[list[NumberedEntry]]:
-    """What a reader has so far; it leaves at the end of the block."""
-    seen: list[NumberedEntry] = []
-    task = asyncio.create_task(read_into(items, seen))
-    try:
-        yield seen
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-
-
-def join_words(items: list[NumberedEntry]) -> str:
-    return "".join(event.text for _, event in items if isinstance(event, TextDelta))
-
-
-def drop_deltas(items: list[NumberedEntry]) -> list[NumberedEntry]:
-    return [item for item in items if not isinstance(item[1], TextDelta)]
-
-
-async def wait_for_words(seen: list[NumberedEntry], words: str) -> None:
-    await wait_until(lambda: join_words(seen) == words)
+from tests.kit.waiting import wait_until
+from tests.unit.runtime.shared_workers import (
+    ME,
+    LoggingStore,
+    MakeWorkers,
+    Workers,
+    collect,
+    drop_deltas,
+    join_words,
+    reading,
+    wait_for_words,
+)
 
 
 @pytest.mark.demand("scale.runs_followed_anywhere")
@@ -389,13 +224,7 @@ async def test_the_run_of_a_dead_worker_is_ended_for_its_readers(
     caplog.set_level(logging.WARNING)
     await workers.start(workers.a)
     workers.model.say("a")
-    orphaned: list[OrphanedRun] = []
-
-    async def resume(run: OrphanedRun) -> bool:
-        orphaned.append(run)
-        return False
-
-    workers.b.on_orphaned = resume
+    workers.b.get_runner = lambda turn: None
     workers.b.poll_seconds = HANG_TIMEOUT
     async with reading(workers.b.follow(ME, "t")) as seen:
         await wait_for_words(seen, "a")
@@ -407,7 +236,6 @@ async def test_the_run_of_a_dead_worker_is_ended_for_its_readers(
         workers.model.say("never")
         await wait_until(lambda: not workers.a.active_runs)
         assert "never" not in join_words(seen)
-    assert orphaned == [OrphanedRun(ME, "t", "r1")]
     assert "never" not in join_words(await collect(workers.b.follow(ME, "t")))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import secrets
 from collections import Counter
 from typing import Any, Literal
@@ -14,7 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.engine.repeats import RequestOrigin
-from rightseat.errors import Conflict, ContinuationGone
+from rightseat.errors import Conflict, ContinuationGone, StoreFailed
+from rightseat.http.retry import compute_backoff
 from rightseat.plugins.flows.step_context import StepOutput
 from rightseat.plugins.plugin import END, START, Flow, Step
 from rightseat.types.events import Usage
@@ -25,6 +27,7 @@ from rightseat.types.threads import THREAD_BUSY
 from rightseat.types.tools import Ask
 from rightseat.types.turn import Owner, Turn
 
+log = logging.getLogger(__name__)
 KEY_LENGTH = 32
 
 
@@ -161,6 +164,10 @@ _decode_progress = msgspec.json.Decoder(FlowProgress).decode
 MAX_LOOKBACK = 8
 _PROCESS = secrets.token_hex(8)
 """Name of this process at a store that gives it none."""
+RELEASE_ATTEMPTS = 200
+RELEASE_SECONDS = (0.5, 30.0)
+"""The first and the longest pause between attempts to free a run that a failing store has not freed."""
+_releases: set[asyncio.Task[None]] = set()
 _active_runs: WeakKeyDictionary[object, Counter[str]] = WeakKeyDictionary()
 """Runs of this process by store. A run that the store could not free ends here all the same."""
 
@@ -230,6 +237,8 @@ class FlowCheckpoint:
     async def find_interrupted_question(self, flow: Flow, turn: Turn) -> str:
         """Return the request of a run that crashed after its question was answered, if this turn repeats the
         answer. One in words that is not known to be an answer must directly follow the question. Empty if none."""
+        if turn.is_taken_over and (turn.answers or turn.repeats_answer):
+            return await self.find_orphaned_question(flow, turn)
         user_texts = [message.text.strip() for message in turn.messages if message.role == "user"]
         earlier = user_texts if turn.answers else user_texts[:-1]
         # Each lookup reads the store, so their number is bounded.
@@ -242,6 +251,20 @@ class FlowCheckpoint:
                 return question
         return ""
 
+    async def find_orphaned_question(self, flow: Flow, turn: Turn) -> str:
+        """Return the request of the run that an answer was for whose worker died: one that a dead worker ran, or else
+        one that has just asked again. Empty if none."""
+        user_texts = [message.text.strip() for message in turn.messages if message.role == "user"]
+        waiting = ""
+        for question in dict.fromkeys(reversed(user_texts[-MAX_LOOKBACK:])):
+            progress = await self.load(make_checkpoint_key(flow, question, turn))
+            if progress is None or not is_run_of(progress, flow) or not await self.is_free(progress):
+                continue
+            if progress.runner:
+                return question
+            waiting = waiting or (question if progress.asks else "")
+        return waiting
+
     async def abandon(self, state: Any, flow: Flow) -> None:
         """Delete a run whose question was declined: the same request starts a new run."""
         progress = restore_progress(state, flow)
@@ -249,14 +272,15 @@ class FlowCheckpoint:
         if self.store is not None and await self.is_waiting(progress, decode_progress(body)):
             await replace_checkpoint(self.store, self.owner, progress.key, body, None)
 
-    async def has_gone_on(self, state: Any) -> bool:
-        """Whether the run of this saved progress has been resumed since."""
+    async def find_resumed(self, state: Any) -> FlowProgress | None:
+        """Return the run of this saved progress if it has been resumed since."""
         try:
             progress = msgspec.convert(state, FlowProgress)
         except msgspec.ValidationError:
-            return False
+            return None
         stored = await self.load(progress.key)
-        return stored is not None and stored.run == progress.run and stored.serial > progress.serial
+        is_resumed = stored is not None and stored.run == progress.run and stored.serial > progress.serial
+        return stored if is_resumed else None
 
     async def is_waiting(self, progress: FlowProgress, stored: FlowProgress | None) -> bool:
         """Whether the stored run has not advanced since `progress`, and nobody runs it."""
@@ -330,12 +354,28 @@ class FlowCheckpoint:
         await self.replace_own(None)
 
     async def close(self) -> None:
-        """Give up the right to go on with the run."""
+        """Give up the right to go on with the run. If the store fails, that is tried again until it works: other
+        workers take the run for one that goes on until then."""
         try:
             if self.held is not None and self.held.runner:
                 await self.replace_own("")
+        except StoreFailed:
+            log.warning("a flow that has stopped is not free for other workers yet: the store failed")
+            task = asyncio.create_task(self.release_later())
+            _releases.add(task)
+            task.add_done_callback(_releases.discard)
         finally:
             self.set_active_run("")
+
+    async def release_later(self) -> None:
+        for attempt in range(1, RELEASE_ATTEMPTS + 1):
+            await asyncio.sleep(compute_backoff(attempt, *RELEASE_SECONDS))
+            try:
+                await self.replace_own("")
+                return
+            except StoreFailed:
+                continue
+        log.error("a flow that has stopped stays with this worker: the store failed")
 
     async def replace_own(self, runner: str | None) -> None:
         """Set the runner of the stored progress, or delete it, if it is still this run's."""

@@ -54,6 +54,7 @@ from rightseat.types.messages import Message, ToolCall
 from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import CheckpointStore, Continuation, ContinuationClaim, IdGenerator, Store
 from rightseat.types.streams import closing
+from rightseat.types.threads import RUN_RESTARTED
 from rightseat.types.tools import Pause, Result, Tool, ToolContext, is_approved, make_approval
 from rightseat.types.turn import Turn, check_agent_depth
 
@@ -327,6 +328,10 @@ class FlowResponder:
         flow_tool = FlowTool(self.flow, self.get_services, self.store, answers_user=True)
         tool = Tool(CALL_NAME, "", REQUEST_SCHEMA, flow_tool.call, timeout=self.flow.timeout + GRACE_SECONDS)
         begun = await self.begin(turn, tool)
+        if begun is None and turn.is_taken_over:
+            # What the dead worker had done is lost: nothing may run twice.
+            yield RUN_RESTARTED
+            return
         if begun is None:
             key = "reply_came_before" if turn.repeats_answer else "nothing_to_run"
             text = get_sentence(key, turn.get_language())
@@ -361,16 +366,17 @@ class FlowResponder:
     async def begin(self, turn: Turn, tool: Tool) -> tuple[IdGenerator, ToolCallBatch] | None:
         """Return the call to run: a new one, or the one saved when it paused; None where nothing is asked for."""
         claim = await self.claim(turn)
-        if claim is not None:
+        if isinstance(claim, ContinuationClaim):
             async with claim:
                 return await self.resume(turn, tool, claim)
         checkpoint = FlowCheckpoint(self.store, turn.owner)
-        interrupted = await checkpoint.find_interrupted_question(self.flow, turn)
+        resumed = claim.question if claim is not None and turn.is_taken_over else ""
+        interrupted = resumed or await checkpoint.find_interrupted_question(self.flow, turn)
         if turn.answers and not interrupted:
             raise ContinuationGone(get_sentence("ask_expired", turn.get_language()))
         user_texts = (message.text.strip() for message in reversed(turn.messages) if message.role == "user")
         request = interrupted or next(user_texts, "") or self.question
-        asks_nothing = turn.repeats_answer or await is_end_of_talk(self.store, turn)
+        asks_nothing = turn.is_taken_over or turn.repeats_answer or await is_end_of_talk(self.store, turn)
         if asks_nothing and not interrupted and not await checkpoint.has_unfinished(self.flow, request, turn):
             return None
         ids = IdGenerator()
@@ -380,18 +386,18 @@ class FlowResponder:
         batch.begin(())
         return ids, batch
 
-    async def claim(self, turn: Turn) -> ContinuationClaim | None:
+    async def claim(self, turn: Turn) -> ContinuationClaim | FlowProgress | None:
         """Claim the question that the turn answers. One whose run has gone on since, in a worker that died, is over:
-        the run goes on from its progress."""
+        the run goes on from its progress, which is returned."""
         claim = await claim_continuation(self.store, turn, self.name)
         if claim is None or not isinstance(self.store, CheckpointStore):
             return claim
         checkpoint = FlowCheckpoint(self.store, turn.owner)
         async with claim:
             for call in claim.continuation.calls.values():
-                if call.paused and await checkpoint.has_gone_on(call.state):
+                if call.paused and (progress := await checkpoint.find_resumed(call.state)):
                     await claim.settle()
-                    return None
+                    return progress
         return claim
 
     async def resume(self, turn: Turn, tool: Tool, claim: ContinuationClaim) -> tuple[IdGenerator, ToolCallBatch]:

@@ -22,7 +22,7 @@ from rightseat.stores.sqlite.database import DAMAGED, DamagedFile, ReadJob, Stor
 from rightseat.stores.sqlite.presence import FileLock, WorkerLocks
 from rightseat.stores.sqlite.store import BUFFERED_EVENTS, SQLiteStore
 from rightseat.stores.sqlite.threads import FencedKey, PendingEntry, ThreadKey
-from rightseat.types.threads import ANY_FENCE, OrphanedRun, ThreadEntry
+from rightseat.types.threads import ANY_FENCE, OrphanedRun, ThreadEntry, make_resume_key
 from rightseat.types.turn import Owner
 
 T = TypeVar("T")
@@ -158,15 +158,19 @@ class SharedSQLiteStore(SQLiteStore):
         return database
 
     def recover(self) -> list[OrphanedRun]:
-        """End the runs of workers whose locks are free."""
+        """End the runs of workers whose locks are free, but those that a worker can go on with."""
         if self.users.is_first:
             self.records.totals.recount()
         self.leave()
         self.presence = WorkerLocks(self.run_folder, self.worker)
         self.joined = [self.presence]
-        return self.thread_table.end_orphaned_runs(
-            self.presence.find_free_locks(self.thread_table.list_lease_workers())
-        )
+        dead = self.presence.find_free_locks(self.thread_table.list_lease_workers())
+        # After a repair the progress of a run may be lost: none goes on.
+        runs = self.thread_table.list_orphaned_runs(dead) if self.repair_report is None else []
+        return self.thread_table.end_orphaned_runs(dead, [run for run in runs if self.has_resume_record(run)])
+
+    def has_resume_record(self, run: OrphanedRun) -> bool:
+        return self.records.get("note", run.owner, make_resume_key(run.thread, run.run)) is not None
 
     def make_health(self) -> StoreHealth:
         return SharedHealth(self.path, self.run_folder)
@@ -232,8 +236,10 @@ class SharedSQLiteStore(SQLiteStore):
         if self.flushed and not self.windows and self.flush_handle is None:
             self.schedule_flush()
 
-    async def end_orphaned_runs(self, dead_workers: Collection[str]) -> list[OrphanedRun]:
-        ended = await super().end_orphaned_runs(dead_workers)
+    async def end_orphaned_runs(
+        self, dead_workers: Collection[str], keep: Collection[OrphanedRun] = ()
+    ) -> list[OrphanedRun]:
+        ended = await super().end_orphaned_runs(dead_workers, keep)
         await asyncio.to_thread(self.presence.remove_free_locks, dead_workers)
         return ended
 

@@ -425,8 +425,16 @@ class SQLiteStore:
     async def list_lease_workers(self) -> set[str]:
         return await self.read(self.thread_table.list_lease_workers)
 
-    async def end_orphaned_runs(self, dead_workers: Collection[str]) -> list[OrphanedRun]:
-        return await self.run(lambda: self.thread_table.end_orphaned_runs(dead_workers))
+    async def list_orphaned_runs(self, dead_workers: Collection[str]) -> list[OrphanedRun]:
+        return await self.read(lambda: self.thread_table.list_orphaned_runs(dead_workers))
+
+    async def take_over_run(self, owner: Owner, thread: str, holder: LeaseHolder) -> Lease | None:
+        return await self.run(lambda: self.thread_table.take_over_run((owner.name, thread), holder))
+
+    async def end_orphaned_runs(
+        self, dead_workers: Collection[str], keep: Collection[OrphanedRun] = ()
+    ) -> list[OrphanedRun]:
+        return await self.run(lambda: self.thread_table.end_orphaned_runs(dead_workers, keep))
 
     def append_entries(
         self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry], fence: int = ANY_FENCE

@@ -28,6 +28,7 @@ from rightseat.types.threads import (
     Thread,
     ThreadBusy,
     ThreadEntry,
+    find_take_over_number,
     is_delta,
     is_retryable,
     is_run_end,
@@ -302,23 +303,56 @@ class ThreadTable:
     def delete_threads(self, keys: Iterable[ThreadKey]) -> int:
         return sum(self.delete_thread(key) for key in list(keys))
 
-    def end_orphaned_runs(self, dead_workers: Collection[str] | None = None) -> list[OrphanedRun]:
-        """End the runs of dead workers, or of all others where the folder lock excludes live ones. The ends have
-        numbers after the reserved ones: a client may have seen entries that were not stored."""
-        ended = []
-        runs = self.database.execute("SELECT owner, thread, run, reserved, epoch FROM leases").fetchall()
-        for owner, thread, name, reserved, epoch in runs:
-            key = (owner, thread)
-            is_orphaned = epoch != self.epoch if dead_workers is None else str(epoch) in dead_workers
-            if not is_orphaned:
-                continue
-            ended.append(OrphanedRun(Owner(owner), thread, name))
-            if not self.has_thread(key):
+    def list_orphaned_runs(self, dead_workers: Collection[str] | None = None) -> list[OrphanedRun]:
+        """Return the runs of dead workers, or of all others where the folder lock excludes live ones."""
+        rows = self.database.execute("SELECT owner, thread, run, epoch FROM leases").fetchall()
+        return [
+            OrphanedRun(Owner(owner), thread, run)
+            for owner, thread, run, epoch in rows
+            if (epoch != self.epoch if dead_workers is None else str(epoch) in dead_workers)
+        ]
+
+    def take_over_run(self, key: ThreadKey, holder: LeaseHolder) -> Lease | None:
+        """Lease the thread of a run to this process, if the holder still has it."""
+        if self.get_lease_holder(key) != holder:
+            return None
+        last, number = self.last_numbers(key)
+        fence = number + 1
+        # Entries of the holder are refused from here on, and those it has appended are the new lease's.
+        self.database.execute("UPDATE threads SET runs = ? WHERE owner = ? AND id = ?", (fence, *key))
+        self.database.execute(
+            "UPDATE entries SET run = ? WHERE owner = ? AND thread = ? AND run = ?", (fence, *key, number)
+        )
+        self.database.execute(
+            "UPDATE runs SET number = ?, checksum = row_checksum('runs', x'', owner, thread, id, ?, digest) "
+            "WHERE owner = ? AND thread = ? AND number = ?",
+            (fence, fence, *key, number),
+        )
+        lease = (*key, holder.run, self.process, self.epoch, float(self.clock()), holder.before + RUN_NUMBERS)
+        self.database.execute(
+            "INSERT OR REPLACE INTO leases (owner, thread, run, process, epoch, beat, reserved, checksum) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (*lease, checksum_row("leases", b"", *lease)),
+        )
+        return Lease(holder.before, fence, find_take_over_number(holder.before, last))
+
+    def end_orphaned_runs(
+        self, dead_workers: Collection[str] | None = None, keep: Collection[OrphanedRun] = ()
+    ) -> list[OrphanedRun]:
+        """End the runs of dead workers, or of all others, but those of `keep`. The ends have numbers after the reserved
+        ones: a client may have seen entries that were not stored."""
+        ended = [run for run in self.list_orphaned_runs(dead_workers) if run not in keep]
+        for orphaned in ended:
+            key = (orphaned.owner.name, orphaned.thread)
+            holder = self.get_lease_holder(key)
+            if holder is None:
+                # The thread itself is lost.
                 self.database.execute("DELETE FROM leases WHERE owner = ? AND thread = ?", key)
                 continue
             last, run = self.last_numbers(key)
-            ends = make_restart_entries(self.all_entries(key, run), thread, name)
-            self.append_rows({(key, run): list(enumerate(ends, max(last, reserved) + 1))})
+            ends = make_restart_entries(self.all_entries(key, run), orphaned.thread, orphaned.run)
+            first = max(last, holder.before + RUN_NUMBERS) + 1
+            self.append_rows({(key, run): list(enumerate(ends, first))})
             # From here on its own entries are refused.
             self.database.execute("UPDATE threads SET runs = runs + 1 WHERE owner = ? AND id = ?", key)
         return ended
