@@ -13,7 +13,7 @@ from evals.crashes.shop import EFFECTS, WORDS
 from rightseat.http.agui.replay import ThreadReplay
 from rightseat.stores.sqlite.threads import decode_row
 from rightseat.types.events import RunStarted, TextDelta
-from rightseat.types.threads import EntryRow, is_run_end
+from rightseat.types.threads import RUN_RESTARTED, TAKE_OVER_NUMBERS, EntryRow, is_run_end
 from tests.kit.client import SseFrame, parse_frame
 
 
@@ -62,12 +62,15 @@ class Verdict:
     frames: int = 0
     lost_deltas: int = 0
     """Frames of text that clients saw and the log does not have."""
+    continued: int = 0
+    """Runs that lost a worker and went on to an end of their own."""
 
 
 def check_client(client: OrderClient, folder: Path) -> Verdict:
     """Compare a client's sessions with the log of its thread, and the effects with one each."""
     log = read_log(folder, client.thread)
     verdict = Verdict([f"{client.thread}: {problem}" for problem in client.problems])
+    verdict.continued = count_continued(log)
     problems = [*check_effects(client), *check_runs(log)]
     for session in client.sessions:
         verdict.frames += len(session.frames)
@@ -104,6 +107,22 @@ def check_runs(log: LogCopy) -> Iterator[str]:
             running = False
     if running:
         yield "a run has no end"
+
+
+def count_continued(log: LogCopy) -> int:
+    """Count the runs in which numbers leap, as they do with a take-over, and which did not end as `restarted`."""
+    continued = 0
+    last, has_leapt = 0, False
+    for row in log.rows:
+        if isinstance(row.entry, RunStarted):
+            has_leapt = False
+        elif row.first - last > TAKE_OVER_NUMBERS // 2:
+            has_leapt = True
+        last = row.last
+        if is_run_end(row.entry):
+            continued += has_leapt and row.entry != RUN_RESTARTED
+            has_leapt = False
+    return continued
 
 
 def check_session(session: Session, log: LogCopy, verdict: Verdict) -> Iterator[str]:

@@ -38,6 +38,8 @@ class OrderClient:
     """Whether the server goes on after the crash: an effect that was on its way may arrive later."""
     heard_restarted: int = 0
     replayed: int = 0
+    cut: int = 0
+    """Runs that the client was in the middle of when its worker was killed."""
     _runs: int = 0
 
     @property
@@ -95,6 +97,7 @@ class OrderClient:
             self.read_end()
             return
         seen_run = any(frame.json.get("runId") == self.run for session in self.sessions for frame in session.frames)
+        self.cut += seen_run
         effects = self.count_effects()
         if by_connect and seen_run:
             last = self.last_frame

@@ -169,4 +169,6 @@ async def test_a_worker_killed_at_random_points_loses_and_doubles_nothing(tmp_pa
     report = await run_drill(tmp_path, POINTS, SEED, workers=3)
     assert report.problems == []
     assert report.points == POINTS
+    assert report.cut > 0
+    assert report.continued > 0, "flows go on at another worker"
     print(report)

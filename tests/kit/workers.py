@@ -15,6 +15,8 @@ from tests.kit.timeouts import HANG_TIMEOUT
 ASK_SECONDS = 5.0
 # With three workers and this many connections no worker is left out, but once in ten million times.
 MANY_CONNECTIONS = 45
+# A number whose workers end again and again is started again after up to 30 seconds, and a start takes long under load.
+REPLACE_TIMEOUT = 3 * HANG_TIMEOUT
 
 
 def find_workers(server: RightseatProcess) -> dict[int, int]:
@@ -30,12 +32,22 @@ def find_workers(server: RightseatProcess) -> dict[int, int]:
     return pids
 
 
+async def wait_for_worker(server: RightseatProcess, number: int) -> int:
+    """The pid of the worker that has this number, as soon as there is one."""
+    async with asyncio.timeout(REPLACE_TIMEOUT):
+        while (pid := find_workers(server).get(number)) is None:
+            await asyncio.sleep(POLL_SECONDS)
+    return pid
+
+
 async def wait_replaced(server: RightseatProcess, number: int, pid: int) -> int:
     """The pid of the worker that answers in place of the one with this pid."""
-    async with asyncio.timeout(HANG_TIMEOUT):
+    async with asyncio.timeout(REPLACE_TIMEOUT):
         while True:
-            if find_workers(server).get(number, pid) != pid and number in await ask_many(server.url):
-                return find_workers(server)[number]
+            new_pid = find_workers(server).get(number, pid)
+            # Asked only once it is there: each look makes many connections.
+            if new_pid != pid and number in await ask_many(server.url):
+                return new_pid
             await asyncio.sleep(POLL_SECONDS)
 
 

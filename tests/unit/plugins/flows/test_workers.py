@@ -24,6 +24,8 @@ from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.types.turn import InterruptAnswer, Owner, Turn
 from tests.kit.app_server import FakeModel, reply_text
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.waiting import wait_until
 from tests.unit.plugins.flows.conversations import make_flow
 
 pytestmark = [pytest.mark.skipif(sys.platform == "win32", reason="processes share no store on Windows")]
@@ -193,12 +195,14 @@ async def test_a_client_that_leaves_while_a_run_begins_keeps_nobody_from_it() ->
 
 
 @pytest.mark.demand("scale.flow_progress")
-async def test_a_run_that_a_failing_store_did_not_give_up_goes_on_in_its_process(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("is_freed", [False, True], ids=["at once", "after the store works again"])
+async def test_a_run_that_a_failing_store_did_not_give_up_goes_on(
+    monkeypatch: pytest.MonkeyPatch, is_freed: bool
 ) -> None:
     async def fail(*_: object) -> None:
         raise StoreFailed("The disk is full.")
 
+    monkeypatch.setattr(checkpoint, "RELEASE_SECONDS", (0.001, 0.001) if is_freed else (HANG_TIMEOUT, HANG_TIMEOUT))
     store, flow, turn = MemoryStore(), make_flow(FLOW), Turn(messages=(), thread="t", owner=OWNER)
     failed = FlowCheckpoint(store, OWNER)
     begun = await failed.begin(flow, "go", turn, only_one=True)
@@ -206,7 +210,12 @@ async def test_a_run_that_a_failing_store_did_not_give_up_goes_on_in_its_process
         await FlowCheckpoint(store, OWNER).begin(flow, "go", turn, only_one=True)
     with monkeypatch.context() as patched:
         patched.setattr(store, "update_checkpoint", fail)
-        with pytest.raises(StoreFailed):
-            await failed.close()
+        await failed.close()
+        await asyncio.sleep(0.01)
+    if is_freed:
+        # Now another worker may go on with it too.
+        await wait_until(lambda: b"runner" not in (store.checkpoints.get(OWNER, begun.key) or b"runner"))
     resumed = await FlowCheckpoint(store, OWNER).begin(flow, "go", turn, only_one=True)
     assert (resumed.run, resumed.serial) == (begun.run, begun.serial + 1)
+    for task in checkpoint._releases:
+        task.cancel()
