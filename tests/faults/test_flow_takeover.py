@@ -153,7 +153,12 @@ async def serve_shop(home: Path, *, hanging: str = "", confirm: str = "false") -
         (folder / "openapi.yaml").write_text(DOCUMENT.replace("URL", url), "utf-8")
         (folder / "flows" / "order.yaml").write_text(FLOW.replace("CONFIRM", confirm), "utf-8")
         (home / "turns.json").write_text(json.dumps({"turns": [{"when": {"user": "^Tell"}, "say": WORDS}]}), "utf-8")
-        config = f"""
+        async with make_server(home) as server:
+            yield Shop(server, sink, home)
+
+
+def make_server(home: Path) -> RightseatProcess:
+    config = f"""
 [models.m]
 spec = "scripted:{home / "turns.json"}"
 [[plugins]]
@@ -163,8 +168,7 @@ retries = 0
 [store]
 path = "{home / "data"}"
 """
-        async with RightseatProcess(config=config, args=["--workers", "3"]) as server:
-            yield Shop(server, sink, home)
+    return RightseatProcess(config=config, args=["--workers", "3"])
 
 
 async def post(url: str, path: str, body: dict[str, Any], last_event: str = "") -> list[SseFrame]:
@@ -311,3 +315,21 @@ async def test_a_flow_with_a_forwarded_credential_ends_as_restarted(tmp_path: Pa
         frames = await post(shop.server.url, CONNECT_PATH, make_input("c"))
         assert (frames[-1].json["type"], frames[-1].json["code"]) == ("RUN_ERROR", "restarted")
         assert shop.sink.requests["/slow"] == 1
+
+
+@pytest.mark.demand("scale.flows_go_on")
+async def test_a_flow_goes_on_after_all_processes_were_killed(tmp_path: Path, stack: AsyncExitStack) -> None:
+    async with serve_shop(tmp_path, hanging="/slow") as shop:
+        seen = await shop.start(stack)
+        await shop.wait_requests("/slow", 1)
+        workers = find_workers(shop.server)
+        shop.server.send_signal(signal.SIGKILL)
+        for pid in workers.values():
+            os.kill(pid, signal.SIGKILL)
+        await shop.server.wait_exit()
+        shop.sink.hanging = ""
+        async with make_server(tmp_path) as server:
+            rest = await post(server.url, CONNECT_PATH, make_input("c"), seen[-1].id or "")
+            check_one_run([*seen, *rest])
+            assert join_text(rest) == "".join(WORDS)
+            assert shop.sink.effects == {("anna", path): 1 for path in EFFECTS}

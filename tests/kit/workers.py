@@ -35,9 +35,10 @@ def find_workers(server: RightseatProcess) -> dict[int, int]:
 async def wait_for_worker(server: RightseatProcess, number: int) -> int:
     """The pid of the worker that has this number, as soon as there is one."""
     async with asyncio.timeout(REPLACE_TIMEOUT):
-        while (pid := find_workers(server).get(number)) is None:
+        while True:
+            if (pid := find_workers(server).get(number)) is not None:
+                return pid
             await asyncio.sleep(POLL_SECONDS)
-    return pid
 
 
 async def wait_replaced(server: RightseatProcess, number: int, pid: int) -> int:

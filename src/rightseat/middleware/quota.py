@@ -16,6 +16,7 @@ from typing import Protocol
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightseat.engine.history import estimate_message_tokens
 from rightseat.errors import RateLimited, SpendExceeded, StoreFailed, TooManyRuns, UpstreamError
@@ -227,7 +228,11 @@ def enforce_quotas(quotas: Quotas, ledger: Ledger) -> Layer:
 
 
 async def stream_in_quota(inner: Responder, turn: Turn, quotas: Quotas, ledger: Ledger) -> AsyncIterator[Event]:
-    admission = await ledger.admit(turn.owner, quotas.for_owner(turn.owner))
+    quota = quotas.for_owner(turn.owner)
+    if turn.is_taken_over:
+        # Its request was counted by the worker that has died.
+        quota = replace(quota, requests_per_minute=0)
+    admission = await ledger.admit(turn.owner, quota)
     before = CURRENT_ADMISSION.get()
     CURRENT_ADMISSION.set(admission)
     try:

@@ -8,6 +8,7 @@ can go on, and ends the others.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Collection
@@ -82,6 +83,8 @@ class SharedThreadRuns(ThreadRuns):
         self.records = ResumeRecords(store) if isinstance(store, CheckpointStore) else None
         self.dead_workers_lock = asyncio.Lock()
         """Held by the task that takes over or ends runs of dead workers."""
+        self.context = contextvars.copy_context()
+        """Context of runs that are taken over: not that of a request which happens to find a worker dead."""
         self.poll_seconds = POLL_SECONDS
         self.sweeper: asyncio.Task[None] | None = None
         self.tasks: set[asyncio.Task[bool]] = set()
@@ -338,7 +341,7 @@ class SharedThreadRuns(ThreadRuns):
 
         active = self.active_runs[turn.owner.name, turn.thread] = self.make_run(turn)
         active.lease = lease
-        active.task = asyncio.create_task(self.record_run(turn, active, go_on))
+        active.task = asyncio.create_task(self.record_run(turn, active, go_on), context=self.context.copy())
         self.update_orphan_timer(active)
 
     async def read_run_part(self, turn: Turn, lease: Lease) -> list[ThreadEntry]:

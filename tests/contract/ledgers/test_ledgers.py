@@ -5,15 +5,16 @@ from collections.abc import AsyncIterator, Callable, Collection
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from rightseat.errors import RateLimited, RightseatError, SpendExceeded, StoreFailed, TooManyRuns
-from rightseat.middleware.quota import DAY, USAGE_KEY, Admission, Ledger, Quota, UsageTracker
+from rightseat.middleware.quota import DAY, USAGE_KEY, Admission, Ledger, Quota, Quotas, UsageTracker, enforce_quotas
 from rightseat.middleware.shared_quota import SharedLedger
 from rightseat.stores.memory import MemoryStore
 from rightseat.stores.sqlite import SQLiteStore
-from rightseat.types.events import Usage
+from rightseat.types.events import Event, RunFinished, Usage
 from rightseat.types.model import ModelInfo
-from rightseat.types.turn import Owner
+from rightseat.types.turn import Owner, Turn
 from tests.kit.slow_store import SlowStore
 
 ALICE, BOB = Owner("key:alice"), Owner("key:bob")
@@ -199,3 +200,16 @@ async def test_a_client_that_leaves_while_its_run_is_admitted_leaves_its_place()
     await asyncio.wait([admitting])
     assert admitting.cancelled()
     await (await ledger.admit(ALICE, quota)).close()
+
+
+@pytest.mark.demand("scale.flows_go_on")
+async def test_a_run_that_was_taken_over_is_no_second_request(ledger: Ledger) -> None:
+    async def answer(turn: Turn) -> AsyncIterator[Event]:
+        yield RunFinished("stop")
+
+    respond = enforce_quotas(Quotas(Quota(requests_per_minute=1)), ledger)(answer)
+    turn = Turn(messages=(), owner=ALICE)
+    for is_taken_over in (False, True, True):
+        assert [event async for event in respond(replace(turn, is_taken_over=is_taken_over))] == [RunFinished("stop")]
+    with pytest.raises(RateLimited):
+        await anext(aiter(respond(turn)))

@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
 
 from rightseat import Turn, text_message
+from rightseat.types.agents import Responder
 from rightseat.types.events import Event, RunFinished, RunStarted, StepEnd, StepStart, TextEnd, TextStart
+from rightseat.types.streams import closing
 from rightseat.types.threads import MAX_TAKE_OVERS, RUN_RESTARTED, NumberedEntry, ThreadBusy, UserInput, make_resume_key
 from rightseat.types.turn import ForwardedProps, TurnClient
 from tests.kit.waiting import wait_until
@@ -204,4 +207,32 @@ async def test_a_worker_that_leaves_takes_nothing_over(workers: Workers) -> None
     holder = await workers.b.store.get_lease_holder(ME, "t")
     assert holder is not None
     assert holder.worker == workers.a.store.worker
+    runner.gate.set()
+
+
+@pytest.mark.demand("scale.flows_go_on")
+async def test_a_run_goes_on_outside_the_request_that_found_its_worker_dead(workers: Workers) -> None:
+    runner = StepRunner()
+    variable = ContextVar("request", default="none")
+    requests: list[str] = []
+
+    def get_runner(turn: Turn) -> Responder:
+        async def run(turn: Turn) -> AsyncIterator[Event]:
+            requests.append(variable.get())
+            async with closing(runner(turn)) as events:
+                async for event in events:
+                    yield event
+
+        return run
+
+    let_go_on(workers, runner)
+    await start_steps(workers, runner)
+    await wait_until(lambda: len(runner.done) == 1)
+    workers.kill(workers.a)
+    workers.b.get_runner = get_runner
+    variable.set("of a stranger")
+    with pytest.raises(ThreadBusy):
+        await workers.start(workers.b, "r2")
+    await wait_until(lambda: bool(requests))
+    assert requests == ["none"]
     runner.gate.set()
