@@ -333,3 +333,18 @@ async def test_a_flow_goes_on_after_all_processes_were_killed(tmp_path: Path, st
             check_one_run([*seen, *rest])
             assert join_text(rest) == "".join(WORDS)
             assert shop.sink.effects == {("anna", path): 1 for path in EFFECTS}
+
+
+@pytest.mark.demand("scale.flows_go_on")
+async def test_a_flow_goes_on_after_a_reload(tmp_path: Path, stack: AsyncExitStack) -> None:
+    async with serve_shop(tmp_path, hanging="/slow") as shop:
+        shop.server.send_signal(signal.SIGHUP)
+        await wait_until(lambda: shop.server.stderr.count("was reloaded") >= 3)
+        await shop.start(stack)
+        await shop.wait_requests("/slow", 1)
+        await shop.kill_owner()
+        shop.sink.hanging = ""
+        whole = await post(shop.server.url, RUN_PATH, make_input("r1"))
+        check_one_run(whole)
+        assert join_text(whole) == "".join(WORDS)
+        assert shop.sink.effects == {("anna", path): 1 for path in EFFECTS}

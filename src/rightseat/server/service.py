@@ -178,6 +178,7 @@ class Service:
             raise
         old = self.app.runtime
         self.app.runtime = runtime
+        runtime.threads.get_runner = runtime.get_runner
         if _restart_only_settings(config) != _restart_only_settings(self.config):
             log.warning(
                 "host, port, workers, header limits, grace, log and what `environment` changes in it, [live], [store]: "

@@ -493,8 +493,8 @@ class Runtime:
             await self.plugins.start()
         if self.servers is not None:
             await self.servers.start()
-        # Last: runs of dead workers go on from here.
-        self.threads.get_runner = self.get_runner
+        # Last: runs of dead workers go on from here. After a reload, those of the Runtime that the server uses.
+        self.threads.get_runner = self.threads.get_runner or self.get_runner
         await self.threads.open()
 
     def get_runner(self, turn: Turn) -> Responder | None:

@@ -9,18 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from rightseat.errors import Conflict, StoreFailed
+from rightseat.errors import Conflict, ContinuationGone, StoreFailed
 from rightseat.plugins.flows import checkpoint
 from rightseat.plugins.flows.checkpoint import FlowCheckpoint, FlowProgress, make_checkpoint_key
 from rightseat.plugins.flows.responder import FlowResponder
-from rightseat.plugins.flows.step_context import FlowServices
+from rightseat.plugins.flows.step_context import FlowServices, StepOutput
 from rightseat.stores.memory import MemoryStore
 from rightseat.stores.sqlite import SQLiteStore
 from rightseat.types.events import Event, Interrupt, RunFinished
 from rightseat.types.messages import text_message
 from rightseat.types.stores import CheckpointStore
 from rightseat.types.streams import closing
+from rightseat.types.threads import RUN_RESTARTED
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.types.turn import InterruptAnswer, Owner, Turn
 from tests.kit.app_server import FakeModel, reply_text
@@ -57,7 +59,9 @@ class Workers:
 
         return Tool(name, name, ANY_ARGUMENTS, call)
 
-    async def run(self, number: int, answers: tuple[InterruptAnswer, ...] = ()) -> list[Event]:
+    async def run(
+        self, number: int, answers: tuple[InterruptAnswer, ...] = (), *, is_taken_over: bool = False
+    ) -> list[Event]:
         """What the flow answers at a worker."""
         services = FlowServices(
             model=FakeModel(reply_text("All done.")),
@@ -68,6 +72,7 @@ class Workers:
         )
         responder = FlowResponder("p.f", make_flow(FLOW), lambda flow, turn: services, self.stores[number])
         turn = Turn(messages=(text_message("user", "go"),), thread="t", owner=OWNER, answers=answers)
+        turn = replace(turn, is_taken_over=is_taken_over)
         async with closing(responder(turn)) as events:
             return [event async for event in events]
 
@@ -139,6 +144,38 @@ async def test_the_progress_of_a_dead_worker_is_gone_on_with(tmp_path: Path) -> 
         await workers.stores[0].close()
         assert isinstance((await workers.run(1))[-1], RunFinished)
         assert workers.calls == ["POST /one", "POST /two"]
+
+
+@pytest.mark.demand("scale.flows_go_on")
+@pytest.mark.parametrize("is_taken_over", [True, False], ids=["taken over", "asked anew"])
+async def test_a_run_that_was_taken_over_without_its_progress_runs_no_step(tmp_path: Path, is_taken_over: bool) -> None:
+    async with start_workers(tmp_path) as workers:
+        workers.go_on.set()
+        events = await workers.run(1, is_taken_over=is_taken_over)
+        assert (events == [RUN_RESTARTED]) is is_taken_over
+        assert bool(workers.calls) is not is_taken_over
+
+
+@pytest.mark.demand("scale.flows_go_on")
+@pytest.mark.parametrize("is_taken_over", [True, False], ids=["taken over", "answered again"])
+async def test_an_answer_whose_step_is_done_goes_on_where_its_run_was_taken_over(
+    tmp_path: Path, is_taken_over: bool
+) -> None:
+    """The worker died after the question's step, and the question's continuation is settled."""
+    async with start_workers(tmp_path) as workers:
+        workers.go_on.set()
+        flow, turn = make_flow(FLOW), Turn(messages=(), thread="t", owner=OWNER)
+        held = FlowCheckpoint(workers.stores[0], OWNER)
+        progress = await held.begin(flow, "go", turn)
+        await held.save(progress.after_step(flow.steps["start"], StepOutput({"n": 1}), "two"))
+        await workers.stores[0].close()
+        answer = InterruptAnswer(f"ask_{'0' * 24}_1", payload={"approved": True})
+        if is_taken_over:
+            assert isinstance((await workers.run(1, (answer,), is_taken_over=True))[-1], RunFinished)
+            assert workers.calls == ["POST /two"]
+        else:
+            with pytest.raises(ContinuationGone):
+                await workers.run(1, (answer,))
 
 
 @pytest.mark.demand("scale.flow_progress")
