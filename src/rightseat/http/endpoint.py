@@ -27,6 +27,7 @@ from rightseat.tools.text_calls.builtin import with_builtin_schema
 from rightseat.types.agent_card import AgentCard
 from rightseat.types.agents import AgentThreadState, Responder
 from rightseat.types.events import Event, Usage
+from rightseat.types.live import LivePlane
 from rightseat.types.model import Prompt, ToolSpec
 from rightseat.types.schema import get_validator
 from rightseat.types.threads import NumberedEntry, ThreadEntry, ThreadStore
@@ -84,6 +85,8 @@ class ThreadService(Protocol):
 
     @property
     def store(self) -> ThreadStore: ...
+    @property
+    def plane(self) -> LivePlane | None: ...  # to other workers; None where one process is alone
 
     async def start(self, turn: Turn, respond: Responder, /) -> AsyncIterator[NumberedEntry]:
         """Start a run on its thread and return its entries; Conflict while another run is active."""

@@ -150,6 +150,14 @@ class LocalPlane:
                 return sent
         return False
 
+    async def broadcast(self, message: ControlMessage) -> bool:
+        # Listed anew: a worker that has just started may be the one that the message is for.
+        self.peers_until = 0.0
+        workers = tuple(self.list_peers())
+        sent = await asyncio.gather(*(self.send(worker, message) for worker in workers))
+        # Those that are gone were removed from the list.
+        return all(is_sent or worker not in self.peers for worker, is_sent in zip(workers, sent, strict=True))
+
     def send_datagram(self, worker: str, datagram: bytes) -> bool | None:
         """Send without waiting. Return None if the receiver's queue is full, False if the worker is gone."""
         try:

@@ -85,6 +85,11 @@ class MemoryPlane:
             asyncio.get_running_loop().call_soon(handler, replace(message, sender=self.worker))
         return True
 
+    async def broadcast(self, message: ControlMessage) -> bool:
+        for worker in self.hub.planes.keys() - {self.worker}:
+            await self.send(worker, message)
+        return True
+
     def handle(self, kind: str, handler: MessageHandler) -> None:
         self.handlers[kind] = handler
 

@@ -74,6 +74,8 @@ class SharedRun(ActiveRun):
 class SharedThreadRuns(ThreadRuns):
     """Active runs of this worker by thread, and those of other workers as the store has them."""
 
+    plane: LivePlane
+
     def __init__(
         self, store: ThreadStore, limits: RunLimits = RunLimits(), *, plane: LivePlane, presence: Presence
     ) -> None:

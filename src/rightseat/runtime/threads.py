@@ -22,6 +22,7 @@ from rightseat.runtime.runs import new_id
 from rightseat.runtime.takeover import GetRunner
 from rightseat.types.agents import Responder
 from rightseat.types.events import OpenMessageTracker, ReasoningDelta, RunFailed, TextDelta
+from rightseat.types.live import LivePlane
 from rightseat.types.streams import PushStream, closing
 from rightseat.types.threads import (
     ANY_FENCE,
@@ -215,6 +216,9 @@ class ActiveRun:
 
 class ThreadRuns:
     """Active runs of this process by thread. A thread has at most one run at a time."""
+
+    plane: LivePlane | None = None
+    """Carries messages to the other workers; None where this process is alone."""
 
     def __init__(self, store: ThreadStore, limits: RunLimits = RunLimits()) -> None:
         self.store = store

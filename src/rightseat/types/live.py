@@ -88,6 +88,11 @@ class LivePlane(Protocol):
         """Send a message; return False if the worker is gone or takes none. True does not say that it is handled."""
         ...
 
+    async def broadcast(self, message: ControlMessage) -> bool:
+        """Send a message to all other workers; return False if one that is there takes none, for instance because it
+        hangs. True does not say that any has handled it."""
+        ...
+
     def handle(self, kind: str, handler: MessageHandler) -> None:
         """Set the handler of a kind of message. Messages without a handler are dropped."""
         ...

@@ -72,6 +72,16 @@ async def test_a_full_queue_neither_blocks_nor_raises(plane: LocalPlane, monkeyp
         assert "2" in plane.list_peers()
 
 
+async def test_a_broadcast_tells_that_a_worker_takes_none(plane: LocalPlane, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "SEND_PAUSE", 0)
+    with bind_silent_worker(plane, "2"):
+        async with asyncio.timeout(HANG_TIMEOUT):
+            while await plane.broadcast(ControlMessage("ask", body="x" * 1000)):
+                pass
+        assert "2" in plane.list_peers()
+    assert await plane.broadcast(ControlMessage("ask")), "a worker that has ended needs nothing"
+
+
 async def test_the_socket_of_a_dead_worker_is_removed(plane: LocalPlane) -> None:
     bind_silent_worker(plane, "2").close()
     assert (plane.folder / "2.socket").exists()

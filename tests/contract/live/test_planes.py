@@ -80,6 +80,29 @@ async def test_a_message_reaches_its_handler(planes: Planes) -> None:
     assert messages == [ControlMessage("stop", "me", "t", "r", {"a": [1, "二"]}, sender="1")]
 
 
+@pytest.mark.demand("scale.mcp_at_any_worker")
+async def test_a_broadcast_reaches_all_other_workers(planes: Planes, make_plane: MakePlane) -> None:
+    first, second = planes
+    first.notify(ME, "t")
+    with second.watch(ME, "t") as watch:
+        first.notify(ME, "t")
+        assert await watch.wait(HANG_TIMEOUT)
+    third = make_plane("3")
+    await third.open()
+    received: dict[str, list[ControlMessage]] = {"1": [], "2": [], "3": []}
+    for plane in (first, second, third):
+        plane.handle("ask", received[plane.worker].append)
+    assert await first.broadcast(ControlMessage("ask", "me", body={"a": 1}))
+    await wait_until(lambda: received["2"] and received["3"])
+    await third.close()
+    assert await first.broadcast(ControlMessage("ask")), "a worker that is gone is no failure"
+    await wait_until(lambda: len(received["2"]) == 2)
+    assert [len(messages) for messages in received.values()] == [0, 2, 1]
+    assert received["2"][0] == ControlMessage("ask", "me", body={"a": 1}, sender="1")
+    await second.close()
+    assert await first.broadcast(ControlMessage("ask"))
+
+
 async def test_a_handler_that_fails_does_not_end_the_others(planes: Planes) -> None:
     first, second = planes
     seen: list[ControlMessage] = []

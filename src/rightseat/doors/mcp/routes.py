@@ -1,4 +1,4 @@
-"""MCP's only route. No state is kept between requests, except for calls in progress."""
+"""MCP's routes. No state is kept between requests, except for calls in progress."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from rightseat.doors.mcp import catalog, wire
+from rightseat.doors.mcp.active_calls import CallMessage, McpCallRegistry
 from rightseat.doors.mcp.read import get_session_id, make_session_id, parse_message, parse_request
-from rightseat.doors.mcp.tool_call import McpCallRegistry, ServedToolCall, make_turn
+from rightseat.doors.mcp.tool_call import ServedToolCall, make_turn
 from rightseat.doors.mcp.wire import JsonRpcError, JsonRpcMessage, McpRequest, make_response
 from rightseat.errors import INTERNAL_ERROR, RightseatError
 from rightseat.http.endpoint import (
@@ -58,7 +59,7 @@ def handle_message(request: Request, host: Host) -> Reply:
         rpc_message = parse_message(request.body)
         id = rpc_message.id
         if not rpc_message.method or rpc_message.id is None:
-            return handle_notification(rpc_message, request)
+            return handle_notification(rpc_message, request, host)
         rpc = parse_request(rpc_message, request)
         stateless = rpc.stateless
         return handle_request(rpc, request, host)
@@ -69,20 +70,32 @@ def handle_message(request: Request, host: Host) -> Reply:
         return make_reply(status, wire.encode(wire.make_error_response(id, rpc_error)))
 
 
-def handle_notification(rpc_message: JsonRpcMessage, request: Request) -> Reply:
+def handle_notification(rpc_message: JsonRpcMessage, request: Request, host: Host) -> Reply:
     """Handle a notification, or the client's response to an elicitation."""
-    owner = request.owner.name
+    session = get_session_id(request)
     if rpc_message.method == "notifications/cancelled":
         params = rpc_message.params or {}
-        registry.cancel_call(owner, get_session_id(request), str(params.get("requestId")))
-    elif not rpc_message.method:
-        registry.resolve_answer(owner, str(rpc_message.id), rpc_message.result or {"action": "cancel"})
+        return deliver_message(CallMessage("cancel", session, str(params.get("requestId"))), request, host)
+    if not rpc_message.method:
+        result = rpc_message.result or {"action": "cancel"}
+        return deliver_message(CallMessage("answer", session, str(rpc_message.id), result), request, host)
     return send_accepted()
+
+
+def end_session(request: Request, host: Host) -> Reply:
+    """Cancel the calls of a session that its client ends. The session has no other state."""
+    return deliver_message(CallMessage("end", get_session_id(request)), request, host, status=204)
+
+
+async def deliver_message(message: CallMessage, request: Request, host: Host, status: int = 202) -> Reply:
+    await registry.deliver(request.owner, message, host.threads)
+    yield ResponseStart(status, body=b"")
 
 
 def handle_request(rpc: McpRequest, request: Request, host: Host) -> Reply:
     if rpc.method == "tools/call":
         turn = make_turn(rpc, request, host)
+        registry.listen(host.threads)
         asks_client = rpc.supports_elicitation and not rpc.stateless and rpc.accepts_stream
         messages = ServedToolCall(registry, rpc, turn, host, asks_client=asks_client).stream_messages()
         streams = rpc.accepts_stream and (rpc.progress_token is not None or asks_client)
@@ -169,6 +182,7 @@ door = Door(
     name="mcp",
     routes=(
         Route("POST", "/mcp", handle_message, body_type=JsonRpcMessage, summary="One MCP message", returns_202=True),
+        Route("DELETE", "/mcp", end_session, summary="End the calls of an MCP session", returns_204=True),
     ),
     format_error=refuse,
     hint=lambda base: f"claude mcp add --transport http rightseat {base}/mcp",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from rightseat.doors.mcp.active_calls import McpCallRegistry
 from rightseat.doors.mcp.catalog import list_ask_tools, make_unknown_error
 from rightseat.doors.mcp.wire import INVALID_PARAMS, JsonRpcError, McpRequest, make_response
 from rightseat.engine.toolsets import DIRECT_CALLS
@@ -157,24 +157,6 @@ def text_content(value: str) -> dict[str, Any]:
     return {"type": "text", "text": value}
 
 
-@dataclass(eq=False)
-class McpCallRegistry:
-    """Calls in progress in this process, for handshake clients only: pending answers and cancellable calls.
-    Stateless clients carry all state in their requests."""
-
-    pending_answers: dict[tuple[str, str], asyncio.Future[dict[str, Any]]] = field(default_factory=dict)
-    active_calls: dict[tuple[str, str, str], ServedToolCall] = field(default_factory=dict)
-
-    def resolve_answer(self, owner: str, id: str, result: dict[str, Any]) -> None:
-        future = self.pending_answers.get((owner, id))
-        if future is not None and not future.done():
-            future.set_result(result)
-
-    def cancel_call(self, owner: str, session: str, id: str) -> None:
-        if session and (exchange := self.active_calls.get((owner, session, id))):
-            exchange.cancel()
-
-
 class ServedToolCall:
     """One tools/call: one run, or several with elicitations of a handshake client between them."""
 
@@ -199,7 +181,7 @@ class ServedToolCall:
     async def stream_messages(self) -> AsyncIterator[dict[str, Any]]:
         """Yield progress, questions and finally the response. A cancelled call has no response."""
         key = (self.turn.owner.name, self.rpc.session, str(self.rpc.id))
-        self.registry.active_calls[key] = self
+        self.registry.active_calls[key] = self.cancel
         try:
             for _ in range(MAX_ROUNDS):
                 async with closing(self.stream_run()) as run_messages:
@@ -211,7 +193,7 @@ class ServedToolCall:
                     async for message in questions:
                         yield message
         finally:
-            if self.registry.active_calls.get(key) is self:
+            if self.registry.active_calls.get(key) == self.cancel:
                 del self.registry.active_calls[key]
         if not self.cancelled:
             yield make_response(self.rpc, self.make_result())
@@ -256,15 +238,15 @@ class ServedToolCall:
     async def stream_questions(self) -> AsyncIterator[dict[str, Any]]:
         """Send elicitations on the request's own stream and wait for the answers that the client posts."""
         answers: list[InterruptAnswer] = []
-        owner = self.turn.owner.name
         for question in self.output.interrupts:
             id = f"ask-{secrets.token_hex(16)}"
-            future = self.registry.pending_answers[owner, id] = asyncio.get_running_loop().create_future()
+            key = (self.turn.owner.name, self.rpc.session, id)
+            future = self.registry.pending_answers[key] = asyncio.get_running_loop().create_future()
             try:
                 yield {"jsonrpc": "2.0", "id": id, **make_elicitation(question)}
                 answers.append(parse_answer(f"{question.kind}.{question.id}", await self.wait_for_answer(future)))
             finally:
-                del self.registry.pending_answers[owner, id]
+                del self.registry.pending_answers[key]
         self.turn = replace(self.turn, answers=tuple(answers))
 
     async def wait_for_answer(self, future: asyncio.Future[dict[str, Any]]) -> dict[str, Any]:

@@ -143,12 +143,12 @@ async def test_what_is_no_message_is_refused(server: AppServer, body: bytes, cod
     assert answer["error"]["code"] == code
 
 
-@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
-async def test_there_is_no_stream_and_no_session_to_end(server: AppServer, method: str) -> None:
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+async def test_there_is_no_stream(server: AppServer, method: str) -> None:
     async with RawHttpClient(server.url) as client:
         await client.send(build_raw_request(method, "/mcp", b"", {"Mcp-Session-Id": f"mute-{'0' * 32}"}))
         head = await client.read_head()
-        assert (head.status, head.headers["allow"]) == (405, "POST")
+        assert (head.status, head.headers["allow"]) == (405, "DELETE, POST")
         assert json.loads(await client.read_body())["error"]["code"] == -32600
 
 
@@ -253,9 +253,10 @@ async def test_an_answer_of_somebody_else_answers_nothing(tmp_path: Path) -> Non
         assert question["method"] == "elicitation/create"
         yes = {"action": "accept", "content": {"approved": True}}
         reply = {"jsonrpc": "2.0", "id": question["id"], "result": yes}
-        await post_mcp(place.server.url, reply, bob)
+        for stranger in (bob | session, ada, ada | {"Mcp-Session-Id": f"ask-{'2' * 32}"}):
+            await post_mcp(place.server.url, reply, stranger)
         assert place.api.requests == []
-        await post_mcp(place.server.url, reply, ada)
+        await post_mcp(place.server.url, reply, ada | session)
         answer = (await anext(frames)).json
         assert answer["result"]["structuredContent"] == {"hosts": ["web-01"]}
         assert place.api.requests == ["GET /hosts"]
@@ -277,6 +278,23 @@ async def test_a_call_is_called_off(tmp_path: Path) -> None:
         assert [frame async for frame in frames if frame.data is not None] == []
         assert place.api.requests == []
         assert not registry.active_calls
+
+
+async def test_the_calls_of_a_session_end_with_it(tmp_path: Path) -> None:
+    session = {"Mcp-Session-Id": f"ask-{'4' * 32}"}
+    async with serve_mcp(tmp_path, confirm="all") as place, RawHttpClient(place.server.url) as client:
+        body = json.dumps(make_jsonrpc("tools/call", {"name": "net_get_hosts"}, id=41)).encode()
+        await client.send(build_raw_request("POST", "/mcp", body, {**JSON_HEADERS, **session}))
+        await client.read_head()
+        frames = aiter(client.iterate_frames())
+        assert (await anext(frames)).json["method"] == "elicitation/create"
+        for header in ({}, {"Mcp-Session-Id": f"ask-{'5' * 32}"}, session):
+            assert len(registry.active_calls) == 1
+            async with RawHttpClient(place.server.url) as ender:
+                await ender.send(build_raw_request("DELETE", "/mcp", b"", header))
+                assert (await ender.read_head()).status == 204
+        assert [frame async for frame in frames if frame.data is not None] == []
+        assert place.api.requests == []
 
 
 async def test_a_client_that_leaves_ends_the_run(tmp_path: Path) -> None:
