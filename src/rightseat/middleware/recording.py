@@ -1,21 +1,25 @@
 """Recording of attached runs in the thread store, so that a client can load a conversation again.
 
-Detached runs are already recorded (`runtime/threads.py`). Nobody follows an attached run by entry number, so
-several deltas are written as one entry.
+Detached runs are already recorded (`runtime/threads.py`). The client of an attached run does not follow it by entry
+number, so several deltas are written as one entry. Readers of its thread at other workers are told of each write.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import Literal
+
+from msgspec import Struct
 
 from rightseat.errors import Conflict, StoreFailed
 from rightseat.runtime.runs import DEFAULT_ASSISTANT
 from rightseat.runtime.threads import RUN_STOPPED, RUN_TOO_LONG, RunLimits
 from rightseat.types.agents import Layer, Responder, make_layer
 from rightseat.types.events import Event, OpenMessageTracker, RunStarted, TextDelta
+from rightseat.types.live import LivePlane
 from rightseat.types.streams import closing
 from rightseat.types.threads import (
     DeltaEvent,
@@ -40,13 +44,27 @@ DELTAS_PER_ENTRY = 16
 """Deltas that are joined into one entry: the most that a killed process loses."""
 
 
-def record_runs(store: ThreadStore, mode: RecordingMode = "threads", max_chars: int = RunLimits().run_bytes) -> Layer:
+class RecordingTarget(Struct, frozen=True):
+    """Where runs are recorded, how much of each, and who is told."""
+
+    store: ThreadStore
+    max_chars: int
+    plane: LivePlane | None
+
+
+def record_runs(
+    store: ThreadStore,
+    mode: RecordingMode = "threads",
+    max_chars: int = RunLimits().run_bytes,
+    plane: LivePlane | None = None,
+) -> Layer:
     """Layer that records runs. Mode `threads`: turns whose client may load them again. At most `max_chars`
-    characters of a run are kept."""
+    characters of a run are kept. `plane` tells readers at other workers of new entries."""
     if mode == "off":
         return lambda inner: inner
     return make_layer(
-        lambda turn: should_record(turn, mode), lambda inner, turn: stream_recorded(inner, turn, store, max_chars)
+        lambda turn: should_record(turn, mode),
+        lambda inner, turn: stream_recorded(inner, turn, RecordingTarget(store, max_chars, plane)),
     )
 
 
@@ -56,13 +74,13 @@ def should_record(turn: Turn, mode: RecordingMode) -> bool:
     return mode == "all" or turn.recording == "asked"
 
 
-async def stream_recorded(inner: Responder, turn: Turn, store: ThreadStore, max_chars: int) -> AsyncIterator[Event]:
+async def stream_recorded(inner: Responder, turn: Turn, target: RecordingTarget) -> AsyncIterator[Event]:
     recorder: RunRecorder | None = None
     async with closing(inner(turn)) as events:
         try:
             async for event in events:
                 if type(event) is RunStarted:
-                    recorder = await start_recording(turn, event, store, max_chars)
+                    recorder = await start_recording(turn, event, target)
                 elif recorder is not None:
                     recorder.add_event(event)
                 yield event
@@ -71,11 +89,11 @@ async def stream_recorded(inner: Responder, turn: Turn, store: ThreadStore, max_
                 recorder.close()
 
 
-async def start_recording(turn: Turn, started: RunStarted, store: ThreadStore, max_chars: int) -> RunRecorder | None:
+async def start_recording(turn: Turn, started: RunStarted, target: RecordingTarget) -> RunRecorder | None:
     """Lease the thread for the run and return its recorder; None if the store cannot record it."""
     thread = turn.conversation or started.thread
     assistant, title = turn.assistant or DEFAULT_ASSISTANT, make_title(turn.messages)
-    begin_run = partial(store.begin_run, turn.owner, thread, started.run, assistant=assistant, name=title)
+    begin_run = partial(target.store.begin_run, turn.owner, thread, started.run, assistant=assistant, name=title)
     try:
         try:
             lease = await begin_run(digest=await run_sized(measure_turn(turn), hash_input, turn))
@@ -88,7 +106,7 @@ async def start_recording(turn: Turn, started: RunStarted, store: ThreadStore, m
     except StoreFailed:
         log.warning("an answer is not kept: the store failed")
         return None
-    recorder = RunRecorder(store, turn, thread, lease, max_chars)
+    recorder = RunRecorder(target, turn, thread, lease)
     recorder.write(extract_user_input(turn, new=lease.before == 0, results=True))
     recorder.write(started)
     return recorder
@@ -97,13 +115,16 @@ async def start_recording(turn: Turn, started: RunStarted, store: ThreadStore, m
 class RunRecorder:
     """Writes the entries of one run."""
 
-    def __init__(self, store: ThreadStore, turn: Turn, thread: str, lease: Lease, max_chars: int) -> None:
-        self.store = store
+    def __init__(self, target: RecordingTarget, turn: Turn, thread: str, lease: Lease) -> None:
+        self.store = target.store
+        self.plane = target.plane
+        self.unstored: asyncio.Future[None] | None = None
+        """The write of the store that the last entry waits for."""
         self.owner = turn.owner
         self.thread = thread
         self.number = lease.before
         self.fence = lease.fence
-        self.remaining = max_chars
+        self.remaining = target.max_chars
         self.opened = OpenMessageTracker()
         self.delta: DeltaEvent | None = None
         """The delta that is being joined; `pieces` are its texts so far."""
@@ -150,8 +171,18 @@ class RunRecorder:
 
     def write(self, entry: ThreadEntry) -> None:
         self.number += 1
-        self.store.append_entries(self.owner, self.thread, self.number, (entry,), self.fence)
+        stored = self.store.append_entries(self.owner, self.thread, self.number, (entry,), self.fence)
         self.is_ended = is_run_end(entry)
+        if self.plane is not None:
+            self.notify_when_stored(self.plane, stored)
+
+    def notify_when_stored(self, plane: LivePlane, stored: asyncio.Future[None] | None) -> None:
+        """Tell other workers of new entries, once for each write of the store."""
+        if stored is None:
+            plane.notify(self.owner, self.thread)
+        elif stored is not self.unstored:
+            self.unstored = stored
+            stored.add_done_callback(lambda _: plane.notify(self.owner, self.thread))
 
     def end(self, entry: Event) -> None:
         self.flush()

@@ -66,8 +66,8 @@ class SharedRun(ActiveRun):
         if not self.held:
             self.plane.notify(self.owner, self.thread)
 
-    def on_stored(self, number: int, stored: asyncio.Future[None]) -> None:
-        super().on_stored(number, stored)
+    def on_stored(self, stored: asyncio.Future[None]) -> None:
+        super().on_stored(stored)
         self.plane.notify(self.owner, self.thread)
 
 

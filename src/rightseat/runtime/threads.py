@@ -12,7 +12,6 @@ import logging
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
-from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -101,6 +100,8 @@ class ActiveRun:
         self.before = self.last = self.shown = 0
         self.held = 0
         """Number of the last entry that is shown only when it is stored; 0 if none waits for that."""
+        self.unstored: dict[asyncio.Future[None], int] = {}
+        """Number of the last entry that each write of the store has."""
         self.ring_start = EMPTY_RING
         """The number before the first entry in the ring."""
         self.size = 0
@@ -149,7 +150,10 @@ class ActiveRun:
         self.size += size
         if stored is not None:
             self.held = last
-            stored.add_done_callback(partial(self.on_stored, last))
+            # One callback for each write of the store, which may have many entries.
+            if stored not in self.unstored:
+                stored.add_done_callback(self.on_stored)
+            self.unstored[stored] = last
         if self.held:
             return
         self.shown = last
@@ -167,9 +171,10 @@ class ActiveRun:
             self.is_stored = False
             self.append(entry)
 
-    def on_stored(self, number: int, stored: asyncio.Future[None]) -> None:
-        """Show the entries up to a number, and deltas that follow it. If another worker has the thread by now, stop the
-        run without a word."""
+    def on_stored(self, stored: asyncio.Future[None]) -> None:
+        """Show the entries that a write has, and deltas that follow them. If another worker has the thread by now, stop
+        the run without a word."""
+        number = self.unstored.pop(stored)
         if isinstance(stored.exception(), LeaseLost):
             self.is_lost = True
             self.is_stored = False

@@ -155,7 +155,8 @@ class Runtime:
             is_remote=lambda name: name in self.agents or self.responders.find_agent(name) is not None,
         )
         # Around the supervised run: tracing and recording see deadlines, restarts and disconnects.
-        self._run = parts.tracing.layer(record_runs(self.threads.store, parts.recorded)(self.runs.run))
+        record = record_runs(self.threads.store, parts.recorded, plane=self.threads.plane)
+        self._run = parts.tracing.layer(record(self.runs.run))
         self._closers = (self.hooks.close, self.guards.close, *([self.plugins.close] if self.plugins else []))
         self._start_lock = asyncio.Lock()
         self.is_started = self.is_closed = False

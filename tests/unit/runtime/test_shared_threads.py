@@ -8,16 +8,18 @@ from typing import Any
 
 import pytest
 
+from rightseat import Owner, Turn, text_message
 from rightseat.errors import StoreFailed
 from rightseat.live.memory import EventWatch, MemoryPlane
+from rightseat.middleware.recording import DELTAS_PER_ENTRY, record_runs
 from rightseat.runtime import shared_threads
-from rightseat.runtime.shared_threads import SharedThreadRuns
+from rightseat.runtime.shared_threads import SharedRun, SharedThreadRuns
 from rightseat.runtime.threads import RUN_STOPPED, ThreadRuns
 from rightseat.stores.memory import MemoryStore
-from rightseat.types.events import RunFailed, RunFinished
+from rightseat.types.events import RunFailed, RunFinished, RunStarted, TextDelta
 from rightseat.types.live import STOP_RUN, ControlMessage
 from rightseat.types.streams import closing
-from rightseat.types.threads import RUN_RESTARTED, NumberedEntry, ThreadBusy
+from rightseat.types.threads import ANY_FENCE, RUN_RESTARTED, NumberedEntry, ThreadBusy
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.kit.waiting import wait_until
 from tests.unit.runtime.shared_workers import (
@@ -31,6 +33,42 @@ from tests.unit.runtime.shared_workers import (
     reading,
     wait_for_words,
 )
+
+
+class WindowStore(MemoryStore):
+    """A store that writes entries in windows, as one that other processes share; a test closes them."""
+
+    def __init__(self) -> None:
+        super().__init__(worker="1")
+        self.window: asyncio.Future[None] | None = None
+        self.deltas = 0
+
+    def append_entries(
+        self, owner: Owner, thread: str, first: int, entries: Any, fence: int = ANY_FENCE
+    ) -> asyncio.Future[None] | None:
+        super().append_entries(owner, thread, first, entries, fence)
+        if self.window is None:
+            self.window = asyncio.get_running_loop().create_future()
+        self.deltas += sum(isinstance(entry, TextDelta) for entry in entries)
+        return self.window
+
+    def close_window(self) -> None:
+        window, self.window = self.window, None
+        if window is not None:
+            window.set_result(None)
+
+
+@pytest.fixture
+def is_waiting(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Set once a reader waits for a notification."""
+    event, wait = asyncio.Event(), EventWatch.wait
+
+    async def wait_seen(self: EventWatch, seconds: float) -> bool:
+        event.set()
+        return await wait(self, seconds)
+
+    monkeypatch.setattr(EventWatch, "wait", wait_seen)
+    return event
 
 
 @pytest.mark.demand("scale.runs_followed_anywhere")
@@ -68,19 +106,60 @@ async def test_a_reader_elsewhere_sees_words_as_they_come(workers: Workers) -> N
 
 
 @pytest.mark.demand("scale.runs_followed_anywhere")
+@pytest.mark.parametrize("is_told", [True, False], ids=["", "twin without a plane"])
+async def test_a_reader_elsewhere_sees_an_attached_run_as_it_is_written(
+    workers: Workers, is_told: bool, is_waiting: asyncio.Event
+) -> None:
+    """One that is recorded while its client reads it directly."""
+    workers.b.poll_seconds = HANG_TIMEOUT
+    record = record_runs(workers.a.store, plane=workers.a.plane if is_told else None)
+    turn = Turn(messages=(text_message("user", "hi"),), thread="t", run="r1", owner=ME, recording="asked")
+    words = "".join(f"{number} " for number in range(DELTAS_PER_ENTRY))
+    async with closing(record(workers.runtime.run)(turn)) as events:
+        assert isinstance(await anext(events), RunStarted)
+        async with reading(workers.b.follow(ME, "t")) as seen:
+            await is_waiting.wait()
+            workers.model.say(*(f"{number} " for number in range(DELTAS_PER_ENTRY)))
+            async for event in events:
+                if isinstance(event, TextDelta) and event.text == f"{DELTAS_PER_ENTRY - 1} ":
+                    break
+            if is_told:
+                await wait_for_words(seen, words)
+            else:
+                await asyncio.sleep(0.05)
+                assert join_words(seen) == ""
+
+
+async def test_one_write_of_the_store_is_one_callback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many tokens it has."""
+    store = WindowStore()
+    workers = Workers((store, store))
+    stored: list[asyncio.Future[None]] = []
+    on_stored = SharedRun.on_stored
+
+    def count_callback(run: SharedRun, future: asyncio.Future[None]) -> None:
+        stored.append(future)
+        on_stored(run, future)
+
+    monkeypatch.setattr(SharedRun, "on_stored", count_callback)
+    async with reading(await workers.start(workers.a)) as seen:
+        workers.model.say(*"abcdefgh")
+        await wait_until(lambda: store.deltas == len("abcdefgh"))
+        assert join_words(seen) == ""
+        store.close_window()
+        await wait_for_words(seen, "abcdefgh")
+        assert len(stored) == 1
+    await workers.a.close()
+    await workers.b.close()
+
+
+@pytest.mark.demand("scale.runs_followed_anywhere")
 @pytest.mark.parametrize("poll_seconds", [0.01, HANG_TIMEOUT], ids=["with a poll", "twin without"])
 async def test_a_lost_notification_costs_time_only(
-    workers: Workers, poll_seconds: float, monkeypatch: pytest.MonkeyPatch
+    workers: Workers, poll_seconds: float, is_waiting: asyncio.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workers.b.poll_seconds = poll_seconds
     monkeypatch.setattr(MemoryPlane, "notify", lambda *args: None)
-    is_waiting, wait = asyncio.Event(), EventWatch.wait
-
-    async def wait_seen(self: EventWatch, seconds: float) -> bool:
-        is_waiting.set()
-        return await wait(self, seconds)
-
-    monkeypatch.setattr(EventWatch, "wait", wait_seen)
     async with closing(await workers.start(workers.a)) as items:
         assert await anext(items)
     async with reading(workers.b.follow(ME, "t")) as seen:
