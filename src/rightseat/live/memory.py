@@ -104,6 +104,3 @@ class MemoryPresence:
 
     async def find_dead(self, workers: Collection[str]) -> set[str]:
         return {worker for worker in workers if worker not in self.hub.planes}
-
-    async def close(self) -> None:
-        pass

@@ -42,7 +42,7 @@ MessageHandler = Callable[[ControlMessage], None]
 
 
 class Presence(Protocol):
-    """Tells which workers are alive."""
+    """Tells which workers are alive. Every SharedStore does."""
 
     @property
     def worker(self) -> str:
@@ -52,8 +52,6 @@ class Presence(Protocol):
     async def find_dead(self, workers: Collection[str]) -> set[str]:
         """Return those of the workers that have ended. They never come back under the same name."""
         ...
-
-    async def close(self) -> None: ...
 
 
 class ThreadWatch(Protocol):

@@ -14,7 +14,7 @@ from rightseat.config.settings import Config
 from rightseat.middleware.quota import Ledger
 from rightseat.plugins.flows.model_times import TIMES_KEY, TIMES_OWNER, ModelTimes, decode_times
 from rightseat.runtime.threads import RunLimits, ThreadRuns
-from rightseat.types.stores import CheckpointStore, Store
+from rightseat.types.stores import Store, get_shared_store
 from rightseat.types.threads import Retention, ThreadStore
 from rightseat.wiring.lookup import find
 
@@ -93,24 +93,24 @@ def make_thread_runs(config: Config, store: Store, env: Mapping[str, str] | None
     )
     limits = RunLimits(orphan_seconds=config.store.orphan_seconds)
     run_folder = (os.environ if env is None else env).get(RUN_FOLDER_VARIABLE)
-    if run_folder and (presence := getattr(thread_store, "presence", None)):
+    if run_folder and (shared_store := get_shared_store(thread_store)):
         # Imported here: one worker alone needs neither.
         from rightseat.live.local import LocalPlane
         from rightseat.runtime.shared_threads import SharedThreadRuns
 
         plane = LocalPlane(Path(run_folder) / PLANE_FOLDER, thread_store.worker)
-        return SharedThreadRuns(thread_store, limits, plane=plane, presence=presence)
+        return SharedThreadRuns(thread_store, limits, plane=plane, presence=shared_store)
     return ThreadRuns(thread_store, limits)
 
 
 def make_shared_ledger(store: Store) -> Ledger | None:
     """Make the ledger of workers that share the store; None where one process has it alone."""
-    presence = getattr(store, "presence", None)
-    if presence is None or not isinstance(store, CheckpointStore):
+    shared_store = get_shared_store(store)
+    if shared_store is None:
         return None
     from rightseat.middleware.shared_quota import SharedLedger
 
-    return SharedLedger(store, presence)
+    return SharedLedger(shared_store, shared_store)
 
 
 def describe_store_location(config: Config, env: Mapping[str, str] | None = None) -> str:

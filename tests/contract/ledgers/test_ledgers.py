@@ -38,9 +38,6 @@ class FakePresence:
     async def find_dead(self, workers: Collection[str]) -> set[str]:
         return self.dead & set(workers)
 
-    async def close(self) -> None:
-        return None
-
 
 class TwoWorkers:
     """Ledger that asks one of two workers in turn."""
@@ -213,3 +210,11 @@ async def test_a_run_that_was_taken_over_is_no_second_request(ledger: Ledger) ->
         assert [event async for event in respond(replace(turn, is_taken_over=is_taken_over))] == [RunFinished("stop")]
     with pytest.raises(RateLimited):
         await anext(aiter(respond(turn)))
+
+
+async def test_an_owner_without_a_limit_costs_no_write() -> None:
+    store = SlowStore()
+    admission = await SharedLedger(store, FakePresence("1")).admit(ALICE, Quota())
+    admission.charge(Usage(5, 5), PRICED)
+    await admission.close()
+    assert not store.written.is_set()

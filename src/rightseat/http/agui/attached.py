@@ -102,7 +102,9 @@ class RunClaim:
                 if await replace_checkpoint(self.store, self.owner, self.key, body, _encode(claimed), CLAIM_SECONDS):
                     return
             else:
-                await self.change(earlier.worker, is_awaited=True)
+                if not earlier.is_awaited:
+                    # Once: each write is a transaction of the store.
+                    await self.change(earlier.worker, is_awaited=True)
                 await asyncio.sleep(POLL_SECONDS)
 
     async def change(self, worker: str, **fields: bool) -> None:
