@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
 from rightseat.types.agent_card import NO_CARD, AgentCard
 from rightseat.types.events import Event
 from rightseat.types.messages import Message
+from rightseat.types.stores import SharedCheckpointStore
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Owner, Turn
 
@@ -88,6 +89,13 @@ class AgentSource(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class RememberingSource(Protocol):
+    """AgentSource that remembers something of its agents' threads. Where workers share a store, the Runtime sets it."""
+
+    store: SharedCheckpointStore | None
 
 
 Responder = Callable[[Turn], AsyncIterator[Event]]

@@ -43,7 +43,7 @@ from rightseat.runtime.runs import DEFAULT_ASSISTANT, RunSupervisor, RuntimeLimi
 from rightseat.runtime.threads import ThreadRuns
 from rightseat.stores.memory import MemoryStore
 from rightseat.tools.function import as_tool
-from rightseat.types.agents import AgentSource, AgentThreadState, Layer, RemoteAgentInfo, Responder
+from rightseat.types.agents import AgentSource, AgentThreadState, Layer, RememberingSource, RemoteAgentInfo, Responder
 from rightseat.types.events import Event, Usage
 from rightseat.types.messages import Message
 from rightseat.types.model import (
@@ -145,6 +145,9 @@ class Runtime:
         self.assistants: Mapping[str, Assistant] = {assistant.name: assistant for assistant in listed}
         self.agents: Mapping[str, Responder] = agents or {}
         self.agent_sources = tuple(agent_sources)
+        for source in self.agent_sources:
+            if isinstance(source, RememberingSource):
+                source.store = get_shared_store(self.store)
         self.responders = self._make_responders([*self._run_layers(), *layers])
         self.runs = RunSupervisor(
             lambda turn: self.get_responder(turn.assistant)(turn),

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from rightseat.errors import RightseatError
 from rightseat.http.retry import compute_backoff
 from rightseat.types.agents import Agent, AgentThreadState
+from rightseat.types.stores import SharedCheckpointStore
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Owner
 
@@ -28,6 +29,8 @@ class PeerSource(ABC):
 
     agents: Mapping[str, Agent]
     tools: tuple[Tool, ...] = ()
+    store: SharedCheckpointStore | None = None
+    """Where workers keep what they know of the peer's threads; None where one process is alone."""
 
     def __init__(self, name: str, *, interval: float | None = None) -> None:
         self.name = name

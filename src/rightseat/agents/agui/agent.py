@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from rightseat.agents._peer.client import AgentClient, AgentOptions, StreamingResponse, parse_agent_options
 from rightseat.agents._peer.source import PeerAgent, PeerSource
 from rightseat.agents.agui.event_mapper import AGUIEventMapper
-from rightseat.agents.agui.interrupts import PeerThreads, thread_of_interrupt
+from rightseat.agents.agui.interrupts import thread_of_interrupt
+from rightseat.agents.agui.peer_threads import PeerThreads
 from rightseat.agents.agui.request import assign_message_ids, build_run_input
 from rightseat.errors import UpstreamError, UpstreamOverloaded, UpstreamRefused, UpstreamRejected, UpstreamTimeout
 from rightseat.http.sse import SseParser
@@ -31,12 +32,13 @@ class AguiAgent(PeerAgent):
     def __init__(self, name: str, client: AgentClient, source: PeerSource, *, title: str, description: str) -> None:
         super().__init__(name, source, title=title, description=description)
         self._client = client
-        self._threads = PeerThreads(thread_of_interrupt)
+        self._threads = PeerThreads(name, thread_of_interrupt)
         self._legacy = False
         """The peer predates protocol 1.0 and rejects unknown fields."""
 
     async def __call__(self, turn: Turn, /) -> AsyncIterator[Event]:
         check_agent_depth(turn)
+        await self._threads.load(turn, self._source.store)
         thread, turn = self._threads.resolve_turn(turn)
         ids = assign_message_ids(turn, thread, self._threads)
         mapper = AGUIEventMapper(turn, thread, [*ids, *self._threads.earlier_message_ids(turn)], self._client.errors)
@@ -49,6 +51,7 @@ class AguiAgent(PeerAgent):
         if mapper.interrupt_ids:
             sent = tuple(replace(message, id=id) for message, id in zip(turn.messages, ids, strict=True))
             self._threads.remember_history(mapper.interrupt_ids, (*sent, *mapper.output.messages))
+        await self._threads.save(turn.owner, thread, self._source.store)
         for event in final_events:
             yield event
 

@@ -1,4 +1,4 @@
-"""A peer's interrupts as Interrupt events, answers in the peer's dialect, and what we remember of its threads.
+"""A peer's interrupts as Interrupt events, and answers in the peer's dialect.
 
 Protocol 1.0 ends a run with the outcome `interrupt`, answered by `resume`. The legacy dialect sends a CUSTOM
 event `on_interrupt`, mostly with a JSON text, answered by `forwardedProps.command.resume` without an id.
@@ -11,29 +11,18 @@ import hashlib
 import re
 import secrets
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from rightseat.agents._peer.json_text import (
-    decode_answer,
-    decode_json_or_text,
-    drop_oldest,
-    find_question_text,
-    to_text,
-)
-from rightseat.errors import ContinuationGone
+from rightseat.agents._peer.json_text import decode_answer, decode_json_or_text, find_question_text, to_text
 from rightseat.types.events import Interrupt
 from rightseat.types.language import Language
-from rightseat.types.messages import Message
 from rightseat.types.sentences import get_sentence
 from rightseat.types.text import escape_invisible
 from rightseat.types.tools import APPROVAL_SCHEMA, TEXT_SCHEMA
-from rightseat.types.turn import InterruptAnswer, Owner, Turn
+from rightseat.types.turn import InterruptAnswer, Owner
 
 _INTERRUPT_ID = re.compile(r"agui-([0-9a-f]{32})-([01])-(.{1,300})", re.DOTALL)
 CANCELLED = {"cancelled": True}
@@ -42,9 +31,6 @@ CANCELLED = {"cancelled": True}
 _TEXT_KEYS = ("message", "question", "prompt", "text", "title")
 _APPROVAL_REASONS = ("confirmation", "tool_call", "approval", "confirm")
 _OWNER_BYTES = 8
-# How many open interrupts (with their history), answered ones and tool results are remembered.
-_MAX_OPEN = 200
-_MAX_ANSWERED = 5000
 
 
 class AGUIInterruptId(Struct, frozen=True):
@@ -149,77 +135,3 @@ def is_owned_by(thread: uuid.UUID, owner: Owner) -> bool:
 def _digest(*parts: str) -> bytes:
     text = "\n".join(f"{len(part)}:{part}" for part in parts)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:_OWNER_BYTES]
-
-
-class PeerThreads:
-    """What we remember of a peer's threads: open and answered interrupts, the messages before them, and the ids
-    of tool results. `thread_of` extracts the thread from an interrupt's id."""
-
-    def __init__(self, thread_of: Callable[[str], uuid.UUID | None]) -> None:
-        self._thread_of = thread_of
-        self._history: dict[str, tuple[Message, ...]] = {}
-        self._answered: dict[str, None] = {}
-        self._latest: dict[uuid.UUID, str] = {}
-        self._result_ids: dict[tuple[uuid.UUID, str], str] = {}
-
-    def resolve_turn(self, turn: Turn) -> tuple[uuid.UUID, Turn]:
-        """Return the peer's thread of a turn, and the turn with the messages that the peer needs again.
-        Raises ContinuationGone if an answered interrupt has another owner or is not open."""
-        thread = make_peer_thread_id(turn.owner, turn.thread)
-        turn = replace(turn, answers=tuple(self._with_interrupt_id(answer, thread) for answer in turn.answers))
-        for answer in turn.answers:
-            interrupt_thread = self._thread_of(answer.interrupt)
-            is_owned = interrupt_thread is not None and is_owned_by(interrupt_thread, turn.owner)
-            if interrupt_thread is None or not is_owned or answer.interrupt in self._answered:
-                raise ContinuationGone(get_sentence("ask_expired", turn.get_language()))
-            thread = interrupt_thread
-        return thread, self._with_missing_messages(turn)
-
-    def _with_interrupt_id(self, answer: InterruptAnswer, thread: uuid.UUID) -> InterruptAnswer:
-        """Assign an answer without an id to the thread's latest interrupt. If that is unknown, after a
-        restart, the peer decides."""
-        if answer.interrupt:
-            return answer
-        return replace(answer, interrupt=self._latest.get(thread, f"agui-{thread.hex}-0-unknown"))
-
-    def _with_missing_messages(self, turn: Turn) -> Turn:
-        history = next((self._history[a.interrupt] for a in turn.answers if a.interrupt in self._history), ())
-        known = {message.id for message in turn.messages}
-        missing = any(message.calls and message.id not in known for message in history)
-        return replace(turn, messages=history) if missing else turn
-
-    def earlier_message_ids(self, turn: Turn) -> list[str]:
-        """Return the peer's ids of the messages before the interrupts that this turn answers."""
-        histories = (self._history.get(answer.interrupt, ()) for answer in turn.answers)
-        return [message.id for history in histories for message in history if message.id]
-
-    def get_result_id(self, thread: uuid.UUID, call: str | None) -> str | None:
-        """Return the message id that the peer gave the result of one of its own calls."""
-        return self._result_ids.get((thread, call)) if call else None
-
-    @contextmanager
-    def answering(self, turn: Turn) -> Iterator[None]:
-        """Mark the turn's interrupts as answered; open them again if the answer does not reach the peer."""
-        self._answered |= dict.fromkeys(answer.interrupt for answer in turn.answers)
-        drop_oldest(self._answered, _MAX_ANSWERED)
-        try:
-            yield
-        except BaseException:
-            for answer in turn.answers:
-                self._answered.pop(answer.interrupt, None)
-            raise
-
-    def finish_turn(
-        self, turn: Turn, thread: uuid.UUID, interrupt_ids: list[str], result_ids: Mapping[str, str]
-    ) -> None:
-        """Record the end of a run, the interrupts that it raised, and the message ids of its results by call."""
-        for answer in turn.answers:
-            self._history.pop(answer.interrupt, None)
-        self._latest[thread] = interrupt_ids[0] if interrupt_ids else "nothing"
-        drop_oldest(self._latest, _MAX_ANSWERED)
-        self._result_ids |= {(thread, call): message for call, message in result_ids.items()}
-        drop_oldest(self._result_ids, _MAX_ANSWERED)
-
-    def remember_history(self, interrupt_ids: list[str], history: tuple[Message, ...]) -> None:
-        self._history |= dict.fromkeys(interrupt_ids, history)
-        drop_oldest(self._history, _MAX_OPEN)

@@ -9,7 +9,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.agents.agui.interrupts import PeerThreads, build_command, build_resume
+from rightseat.agents.agui.interrupts import build_command, build_resume
+from rightseat.agents.agui.peer_threads import PeerThreads
 from rightseat.http.agui.write import format_message
 from rightseat.types.model import ToolSpec
 from rightseat.types.turn import Turn

@@ -10,10 +10,11 @@ import msgspec
 from msgspec import Raw
 
 from rightseat.agents._peer.client import AgentClient
-from rightseat.agents._peer.json_text import SHAPE_ERRORS, decode_json_object, dict_items, drop_oldest, to_text
+from rightseat.agents._peer.json_text import SHAPE_ERRORS, decode_json_object, dict_items, to_text
 from rightseat.agents._peer.source import PeerAgent, PeerSource
-from rightseat.agents.agui.interrupts import PeerThreads, make_peer_thread_id
+from rightseat.agents.agui.interrupts import make_peer_thread_id
 from rightseat.agents.agui.interrupts import thread_of_interrupt as agui_thread
+from rightseat.agents.agui.peer_threads import PeerThreads
 from rightseat.agents.agui.request import assign_message_ids, list_client_tools
 from rightseat.agents.copilotkit.line_mappers import LangGraphLineMapper, RuntimeLineMapper
 from rightseat.agents.langgraph.interrupts import parse_interrupt_id
@@ -27,8 +28,6 @@ from rightseat.types.turn import InterruptAnswer, Owner, Turn, check_agent_depth
 FlatMessage = dict[str, Any]
 # One line may hold the whole state of an agent with all its messages.
 LINE_LIMIT = 32 << 20
-# How many threads' stopped nodes are remembered.
-_MAX_STOPPED_NODES = 1000
 _NULL = Raw(b"null")
 LineMapper = LangGraphLineMapper | RuntimeLineMapper
 
@@ -98,8 +97,7 @@ class CopilotKitAgent(PeerAgent):
     def __init__(self, name: str, client: AgentClient, source: PeerSource, *, description: str, title: str) -> None:
         super().__init__(name, source, title=title, description=description)
         self._client = client
-        self._threads = PeerThreads(thread_of_interrupt)
-        self._stopped_nodes: dict[uuid.UUID, str] = {}
+        self._threads = PeerThreads(name, thread_of_interrupt)
 
     async def get_thread_state(self, owner: Owner, thread: str, /) -> AgentThreadState | None:
         body = {"name": self.name, "threadId": str(make_peer_thread_id(owner, thread)), "properties": {}}
@@ -114,6 +112,7 @@ class CopilotKitAgent(PeerAgent):
         await self._source.recheck_if_down()
         if self.name not in (known := self._source.agents):
             raise AgentNotFound(f"The endpoint has no agent {self.name!r}. Those that exist: {', '.join(known)}")
+        await self._threads.load(turn, self._source.store)
         thread, turn = self._threads.resolve_turn(turn)
         ids = assign_message_ids(turn, thread, self._threads)
         mapper: LineMapper | None = None
@@ -131,16 +130,16 @@ class CopilotKitAgent(PeerAgent):
                 raise self._client.errors.incomplete_stream()
             final_events = list(mapper.finish())
         if mapper.node is not None:
-            self._stopped_nodes[thread] = mapper.node
-            drop_oldest(self._stopped_nodes, _MAX_STOPPED_NODES)
+            self._threads.remember_node(thread, mapper.node)
         interrupt_ids = [event.id for event in final_events if isinstance(event, Interrupt)]
         self._threads.finish_turn(turn, thread, interrupt_ids, mapper.result_message_ids)
+        await self._threads.save(turn.owner, thread, self._source.store)
         for event in final_events:
             yield event
 
     async def _stream_lines(self, turn: Turn, thread: uuid.UUID, ids: list[str]) -> AsyncIterator[bytes]:
         # The remembered node, else the client's; answers go to the interrupted node.
-        node = self._stopped_nodes.pop(thread, turn.client.forwarded.node or None)
+        node = self._threads.take_node(thread) or turn.client.forwarded.node or None
         request_body = build_execute_body(self.name, turn, thread, ids, None if turn.answers else node)
         try:
             response = await self._client.open_stream("POST", ("agents", "execute"), request_body, turn=turn)
