@@ -10,7 +10,7 @@ import logging
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 from mcp import Client, MCPError
@@ -21,6 +21,9 @@ from pydantic import TypeAdapter
 from rightseat.errors import UpstreamError
 from rightseat.http.retry import compute_backoff
 from rightseat.mcp.connect import FAULTS, McpServerConfig, connect_client, describe_fault
+
+if TYPE_CHECKING:
+    from rightseat.mcp.held_calls import HeldCallLink
 
 log = logging.getLogger(__name__)
 FinalResult = types.CallToolResult | types.InputRequiredResult
@@ -61,7 +64,14 @@ class ServerQuestion(Struct, frozen=True):
     params: Any
 
 
-CallItem = CallProgress | ServerQuestion | FinalResult | UpstreamError
+class CallFailure(Struct, frozen=True):
+    """Why a call has no result, for the model."""
+
+    code: str
+    message: str
+
+
+CallItem = CallProgress | ServerQuestion | FinalResult | UpstreamError | CallFailure
 
 
 class RemoteToolCall:
@@ -71,6 +81,7 @@ class RemoteToolCall:
         self, connection: McpConnection, name: str, arguments: dict[str, Any], extra_params: dict[str, Any]
     ) -> None:
         self.id = secrets.token_hex(16)
+        self.owner = ""
         self.connection = connection
         self.name = name
         self.items: asyncio.Queue[CallItem] = asyncio.Queue()
@@ -135,6 +146,26 @@ class RemoteToolCall:
             self.holds_lock = True
         return result
 
+    @property
+    def worker(self) -> str:
+        """The worker that has the call; empty where one process is alone."""
+        return self.connection.link.worker if self.connection.link else ""
+
+    @property
+    def is_held(self) -> bool:
+        return self.id in self.connection.held_calls
+
+    def hold(self) -> None:
+        """Keep the call until the user answers."""
+        self.connection.hold_call(self)
+
+    def resume(self, result: types.ElicitResult) -> bool:
+        """Pass the user's answer to the server; return False if nobody waits for it any more."""
+        if self.answer is None or self.answer.done():
+            return False
+        self.answer.set_result(result)
+        return True
+
     def cancel(self) -> None:
         """Cancel the call if it still runs; the SDK notifies the server."""
         if self.answer is not None and not self.answer.done():
@@ -147,8 +178,12 @@ class RemoteToolCall:
 
 
 class McpConnection:
-    def __init__(self, server: McpServerConfig) -> None:
+    def __init__(self, server: McpServerConfig, link: HeldCallLink | None = None) -> None:
         self.server = server
+        self.link = link
+        """Passes answers to held calls from and to other workers."""
+        if link is not None:
+            link.connections.add(self)
         self.tools: tuple[types.Tool, ...] = ()
         self.down_reason = "it was not asked yet"
         self.active_calls: set[RemoteToolCall] = set()

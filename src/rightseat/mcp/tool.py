@@ -15,7 +15,15 @@ from msgspec.structs import asdict
 
 from rightseat.errors import CallerError, UpstreamError
 from rightseat.mcp.connect import ConfirmPolicy
-from rightseat.mcp.connection import CallProgress, FinalResult, McpConnection, RemoteToolCall, ServerQuestion
+from rightseat.mcp.connection import (
+    CallFailure,
+    CallProgress,
+    FinalResult,
+    McpConnection,
+    RemoteToolCall,
+    ServerQuestion,
+)
+from rightseat.mcp.held_calls import EXPIRED, RelayedCall
 from rightseat.types.events import Artifact, Custom, Event
 from rightseat.types.language import Language
 from rightseat.types.schema import get_validator
@@ -138,9 +146,11 @@ def has_valid_schema(tool: types.Tool) -> bool:
 def make_tool(connection: McpConnection, tool: types.Tool, name: str) -> Tool:
     async def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
         is_held = "flight" in (ctx.state or {})
-        remote_call = resume_call(connection, ctx) if is_held else start_call(connection, tool.name, args, ctx)
+        remote_call = (
+            await resume_call(connection, tool.name, ctx) if is_held else start_call(connection, tool.name, args, ctx)
+        )
         if remote_call is None:
-            yield error_result("expired", "The server's question has expired, and its call was given up. Call again.")
+            yield error_result(EXPIRED.code, EXPIRED.message)
             return
         try:
             while isinstance(item := await remote_call.items.get(), CallProgress):
@@ -150,7 +160,7 @@ def make_tool(connection: McpConnection, tool: types.Tool, name: str) -> Tool:
             for part in finish_call(remote_call, item, ctx):
                 yield part
         finally:
-            if remote_call.id not in connection.held_calls:
+            if not remote_call.is_held:
                 await remote_call.close()
 
     return Tool(
@@ -166,7 +176,9 @@ def make_tool(connection: McpConnection, tool: types.Tool, name: str) -> Tool:
 
 
 def finish_call(
-    remote_call: RemoteToolCall, item: ServerQuestion | FinalResult | UpstreamError, ctx: ToolContext
+    remote_call: RemoteToolCall | RelayedCall,
+    item: ServerQuestion | FinalResult | UpstreamError | CallFailure,
+    ctx: ToolContext,
 ) -> list[Event | Result | Pause]:
     """Convert the call's last item to artifacts and a Result, or to a Pause."""
     language = ctx.turn.get_language()
@@ -186,28 +198,33 @@ def start_call(connection: McpConnection, name: str, args: dict[str, Any], ctx: 
     """Start a call, or repeat it with the answers that a stateless server asked for."""
     state = ctx.state or {}
     if not state:
-        return RemoteToolCall(connection, name, args, {})
+        remote_call = RemoteToolCall(connection, name, args, {})
+        remote_call.owner = ctx.turn.owner.name
+        return remote_call
     asks = [Ask(**ask) for ask in state["asks"]]
     values = ctx.answers[len(ctx.answers) - len(asks) :]
     answers = {key: make_elicit_result(ask, value) for key, ask, value in zip(state["keys"], asks, values, strict=True)}
     return RemoteToolCall(connection, name, args, {"input_responses": answers, "request_state": state["state"]})
 
 
-def resume_call(connection: McpConnection, ctx: ToolContext) -> RemoteToolCall | None:
+async def resume_call(connection: McpConnection, name: str, ctx: ToolContext) -> RemoteToolCall | RelayedCall | None:
     """Return the held call of a handshake server after passing it the answer; None if it has expired."""
-    remote_call = connection.held_calls.pop(ctx.state["flight"], None)
-    if remote_call is None or remote_call.answer is None or remote_call.answer.done():
+    id, worker = ctx.state["flight"], ctx.state.get("worker", "")
+    result = make_elicit_result(Ask(**ctx.state["ask"]), ctx.answers[-1])
+    remote_call = connection.held_calls.pop(id, None)
+    if remote_call is not None:
+        return remote_call if remote_call.resume(result) else None
+    if connection.link is None or worker in ("", connection.link.worker):
         return None
-    remote_call.answer.set_result(make_elicit_result(Ask(**ctx.state["ask"]), ctx.answers[-1]))
-    return remote_call
+    return await connection.link.answer_call(worker, ctx.turn.owner.name, id, name, result)
 
 
-def hold_for_answer(remote_call: RemoteToolCall, params: Any, language: Language) -> Pause | Result:
+def hold_for_answer(remote_call: RemoteToolCall | RelayedCall, params: Any, language: Language) -> Pause | Result:
     ask = parse_elicitation(params, language)
     if ask is None:
         return error_result("unsupported", "The server wants something of its client that is no question.")
-    remote_call.connection.hold_call(remote_call)
-    return Pause((ask,), {"flight": remote_call.id, "ask": asdict(ask)})
+    remote_call.hold()
+    return Pause((ask,), {"flight": remote_call.id, "worker": remote_call.worker, "ask": asdict(ask)})
 
 
 def pause_for_input(result: types.InputRequiredResult, language: Language) -> Pause | Result:

@@ -16,6 +16,7 @@ import msgspec
 from rightseat.errors import CallerError
 from rightseat.mcp.connect import McpServerConfig
 from rightseat.mcp.connection import McpConnection
+from rightseat.mcp.held_calls import HeldCallLink
 from rightseat.mcp.tool import has_valid_schema, make_tool, make_tool_name
 from rightseat.types.messages import Message
 from rightseat.types.tools import Tool, Toolset
@@ -68,15 +69,17 @@ class McpServers:
         servers: Iterable[McpServerConfig],
         request_source: Toolset | None = None,
         previous: McpServers | None = None,
+        link: HeldCallLink | None = None,
     ) -> None:
         self.request_source = request_source
+        self.link = link
         self.connections: dict[str, ConnectionTools] = {}
         self.previous = previous
         self.handed_over: set[str] = set()
         for server in servers:
             entry = previous.connections.get(server.name) if previous else None
             if entry is None or entry.connection.server != server:
-                entry = ConnectionTools(McpConnection(server))
+                entry = ConnectionTools(McpConnection(server, link))
             self.connections[server.name] = entry
 
     @property
@@ -150,8 +153,9 @@ class RequestMcpToolSource(McpToolSource):
     """A Toolset of servers that requests name (CopilotKit's `mcpServers` and `mcpEndpoints`): only URLs that
     the operator allows, never a command. Connections are per owner, URL and key."""
 
-    def __init__(self, allowed_urls: Iterable[str]) -> None:
+    def __init__(self, allowed_urls: Iterable[str], link: HeldCallLink | None = None) -> None:
         self.allowed_urls = frozenset(allowed_urls)
+        self.link = link
         self.connections: dict[ConnectionKey, ConnectionTools] = {}
         self.last_used: dict[ConnectionKey, float] = {}
         super().__init__(self.connections.values())
@@ -180,7 +184,7 @@ class RequestMcpToolSource(McpToolSource):
             name = f"{host}_{hashlib.sha256(url.encode()).hexdigest()[:4]}"
             headers = {"Authorization": f"Bearer {secret}"} if secret else {}
             self.connections[key] = ConnectionTools(
-                McpConnection(McpServerConfig(name=name, url=url, headers=headers, start=CONNECT_TIMEOUT))
+                McpConnection(McpServerConfig(name=name, url=url, headers=headers, start=CONNECT_TIMEOUT), self.link)
             )
         return self.connections[key]
 

@@ -65,7 +65,8 @@ def build_runtime(
         assistants[DEFAULT_ASSISTANT] = _make_demo_assistant(assistants[DEFAULT_ASSISTANT], notes.join_lines())
     assistants, plugins = _attach_plugins(assistants, config, models, before, demo=demo)
     assistants = suggest_vision_assistants(assistants)
-    assistants, servers = attach_mcp_servers(assistants, config, before.servers if before else None)
+    threads = threads or (before.threads if before else None)
+    assistants, servers = attach_mcp_servers(assistants, config, before.servers if before else None, threads)
     agent_sources = list(make_agent_sources(config))
     assistants = attach_remote_actions(assistants, agent_sources, config)
     return Runtime(
@@ -80,7 +81,7 @@ def build_runtime(
         parts=RuntimeParts(
             meters=before.meters if before else Metrics(),
             ledger=before.ledger if before else shared_ledger,
-            threads=threads or (before.threads if before else None),
+            threads=threads,
             recorded=config.store.record,
             tracing=Tracing(content=config.server.trace_content),
             aliases=make_aliases(config, choice),

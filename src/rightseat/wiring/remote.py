@@ -10,6 +10,8 @@ from rightseat.config.settings import AgentSettings, Config, McpSettings
 from rightseat.engine.loop import Assistant
 from rightseat.engine.toolsets import CombinedToolset, RemoteActions
 from rightseat.errors import ConfigError
+from rightseat.runtime.threads import ThreadRuns
+from rightseat.runtime.worker_messages import WorkerMessages
 from rightseat.types.agents import AgentSource
 from rightseat.types.text import closest_match
 from rightseat.types.tools import Toolset
@@ -21,12 +23,15 @@ if TYPE_CHECKING:
 COPILOTKIT_KIND = "copilotkit"
 
 
-def make_mcp_servers(config: Config, previous: McpServers | None = None) -> McpServers | None:
+def make_mcp_servers(
+    config: Config, previous: McpServers | None = None, threads: ThreadRuns | None = None
+) -> McpServers | None:
     """Make the configured MCP servers; one unchanged since `previous` keeps its connection."""
     if not config.mcp and not config.server.mcp_allow:
         return None
     try:
         from rightseat.mcp.connect import McpServerConfig
+        from rightseat.mcp.held_calls import HeldCallLink
         from rightseat.mcp.tool_sources import McpServers, RequestMcpToolSource
     except ModuleNotFoundError as error:
         raise ConfigError(
@@ -51,15 +56,18 @@ def make_mcp_servers(config: Config, previous: McpServers | None = None) -> McpS
             tools=settings.tools,
         )
 
-    request_source = RequestMcpToolSource(config.server.mcp_allow) if config.server.mcp_allow else None
-    return McpServers((make_server(*item) for item in config.mcp.items()), request_source, previous)
+    link = previous.link if previous else None
+    if link is None and threads is not None and threads.plane is not None:
+        link = HeldCallLink(WorkerMessages(threads.plane, threads.store))
+    request_source = RequestMcpToolSource(config.server.mcp_allow, link) if config.server.mcp_allow else None
+    return McpServers((make_server(*item) for item in config.mcp.items()), request_source, previous, link)
 
 
 def attach_mcp_servers(
-    assistants: dict[str, Assistant], config: Config, previous: McpServers | None
+    assistants: dict[str, Assistant], config: Config, previous: McpServers | None, threads: ThreadRuns | None = None
 ) -> tuple[dict[str, Assistant], McpServers | None]:
     """Attach to each assistant the MCP servers it may use, by default all; returns both."""
-    servers = make_mcp_servers(config, previous)
+    servers = make_mcp_servers(config, previous, threads)
     if servers is None:
         return assistants, None
     attached = {name: _attach_allowed_servers(assistant, servers, config) for name, assistant in assistants.items()}
