@@ -32,17 +32,22 @@ def read_demands(path: Path) -> dict[str, object]:
 
 
 def find_marks(folder: Path) -> Iterator[Mark]:
-    """Marks on test functions of all files below `folder`."""
+    """Marks on test functions, and on whole files by `pytestmark`, of all files below `folder`."""
     for path in sorted(folder.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         if "mark.demand" not in text:
             continue
+        name = path.relative_to(folder.parent).as_posix()
         for node in ast.walk(ast.parse(text, filename=str(path))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 for decorator in node.decorator_list:
-                    place = f"{path.relative_to(folder.parent).as_posix()}:{decorator.lineno}"
+                    place = f"{name}:{decorator.lineno}"
                     for demand in marked_demands(decorator):
                         yield Mark(demand, place if node.name.lower().startswith("test") else f"{place} (no test)")
+            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark":
+                for mark in node.value.elts if isinstance(node.value, ast.List) else [node.value]:
+                    for demand in marked_demands(mark):
+                        yield Mark(demand, f"{name}:{mark.lineno}")
 
 
 def marked_demands(decorator: ast.expr) -> list[str]:
