@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.kit.client import RawHttpClient, build_raw_request
 from tests.kit.server import RightseatProcess
 from tests.kit.upstream import FakeUpstream
 from tests.kit.workers import connect_workers
+from tests.unit.mcp.tool_calls import SERVER_SCRIPT
 from tests.unit.plugins.runtime.api_plugins import RecordingJsonApi, serve_json_api, write_api_plugin
 
 pytestmark = [pytest.mark.io, pytest.mark.timeout(600), pytest.mark.demand("scale.mcp_at_any_worker")]
@@ -84,6 +86,12 @@ bob = "bob-key"
         yield McpWorkers(server, api, await connect_workers(stack, server.url, 3))
 
 
+@pytest.fixture
+async def stack() -> AsyncIterator[contextlib.AsyncExitStack]:
+    async with contextlib.AsyncExitStack() as stack:
+        yield stack
+
+
 def make_answer(question: Any, **content: Any) -> dict[str, Any]:
     result = {"action": "accept", "content": {"approved": True, **content}}
     return {"jsonrpc": "2.0", "id": question["id"], "result": result}
@@ -91,9 +99,11 @@ def make_answer(question: Any, **content: Any) -> dict[str, Any]:
 
 async def test_an_answer_counts_at_any_worker_once(workers: McpWorkers) -> None:
     question = await workers.ask(1, ADA | SESSION)
+    # A no, which would end the call.
+    denial = {"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}}
     for stranger in (BOB | SESSION, ADA | OTHER_SESSION, ADA):
         for worker in (2, 3):
-            assert await workers.send(worker, make_answer(question), stranger) == 202
+            assert await workers.send(worker, denial, stranger) == 202
     assert workers.api.requests == []
     answer = make_answer(question)
     assert await asyncio.gather(*(workers.send(worker, answer, ADA | SESSION) for worker in (2, 3))) == [202, 202]
@@ -149,3 +159,40 @@ async def test_a_call_of_the_stateless_era_is_answered_at_another_worker(workers
         elif worker == 2:
             assert result["structuredContent"] == {"hosts": ["web-01"]}
     assert workers.api.requests == ["GET /hosts"]
+
+
+@pytest.mark.demand("scale.held_calls")
+async def test_a_question_of_a_server_is_answered_at_another_worker(
+    tmp_path: Path, stack: contextlib.AsyncExitStack
+) -> None:
+    """The server of the older era waits inside the call, which one worker has."""
+    turns = [{"when": {"user": "paint"}, "calls": [{"name": "things__stroke", "arguments": {}}]}, {"say": "{result}"}]
+    (tmp_path / "turns.json").write_text(json.dumps({"turns": turns}), "utf-8")
+    config = f"""
+[models.m]
+spec = "scripted:{tmp_path / "turns.json"}"
+[store]
+path = "{tmp_path / "data"}"
+[mcp.things]
+command = "{sys.executable}"
+args = ["{SERVER_SCRIPT}"]
+older = true
+"""
+    server = await stack.enter_async_context(RightseatProcess(config=config, args=["--workers", "3"]))
+    clients = await connect_workers(stack, server.url, 3)
+
+    async def run(worker: int, id: str, **more: Any) -> list[Any]:
+        message = {"id": "u", "role": "user", "content": "paint"}
+        body = {"threadId": "t", "runId": id, "messages": [message], "state": {}, "tools": [], "context": []}
+        await clients[worker].post_json(
+            "/agui/default", {**body, "forwardedProps": {}, "protocolVersion": "1.0", **more}
+        )
+        assert (await clients[worker].read_head()).status == 200
+        return [frame.json async for frame in clients[worker].iterate_frames() if frame.data]
+
+    (interrupt,) = (await run(1, "r1"))[-1]["outcome"]["interrupts"]
+    resume = [{"interruptId": interrupt["id"], "status": "resolved", "payload": {"colour": "red"}}]
+    events = await run(2, "r2", resume=resume)
+    assert "painted red" in "".join(event.get("delta", "") for event in events)
+    twin = await run(3, "r3", resume=resume)
+    assert twin[-1]["code"] == "already_answered"

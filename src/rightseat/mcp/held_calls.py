@@ -167,11 +167,11 @@ class HeldCallLink:
             self.tasks.add(task)
             task.add_done_callback(self.tasks.discard)
             return
-        relay = self.relays[answer.call] = asyncio.create_task(self.relay_items(tool_call, message.sender))
+        relay = self.relays[answer.call] = asyncio.create_task(self.relay_items(tool_call, message))
         relay.add_done_callback(lambda _: self.relays.pop(answer.call, None))
 
-    async def relay_items(self, tool_call: RemoteToolCall, worker: str) -> None:
-        """Send what a call yields to the worker that has its answer, up to the result or the next question."""
+    async def relay_items(self, tool_call: RemoteToolCall, answer: ControlMessage) -> None:
+        """Send what a call yields to the worker that sent its answer, up to the result or the next question."""
         try:
             item: CallItem = CallProgress(0)
             while isinstance(item, CallProgress):
@@ -179,7 +179,7 @@ class HeldCallLink:
                 if isinstance(item, ServerQuestion):
                     # Before the person can answer.
                     tool_call.hold()
-                await self.send(worker, CALL_ITEM, tool_call.owner, encode_item(tool_call.id, item))
+                await self.send(answer.sender, CALL_ITEM, answer.owner, encode_item(tool_call.id, item))
         finally:
             if not tool_call.is_held:
                 await tool_call.close()

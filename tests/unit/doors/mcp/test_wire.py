@@ -254,7 +254,8 @@ async def test_an_answer_of_somebody_else_answers_nothing(tmp_path: Path) -> Non
         yes = {"action": "accept", "content": {"approved": True}}
         reply = {"jsonrpc": "2.0", "id": question["id"], "result": yes}
         for stranger in (bob | session, ada, ada | {"Mcp-Session-Id": f"ask-{'2' * 32}"}):
-            await post_mcp(place.server.url, reply, stranger)
+            # A no, which would end the call.
+            await post_mcp(place.server.url, {**reply, "result": {"action": "decline"}}, stranger)
         assert place.api.requests == []
         await post_mcp(place.server.url, reply, ada | session)
         answer = (await anext(frames)).json
