@@ -71,6 +71,7 @@ class CallFailure(Struct, frozen=True):
     message: str
 
 
+EXPIRED = CallFailure("expired", "The server's question has expired, and its call was given up. Call again.")
 CallItem = CallProgress | ServerQuestion | FinalResult | UpstreamError | CallFailure
 
 
@@ -171,6 +172,8 @@ class RemoteToolCall:
         if self.answer is not None and not self.answer.done():
             self.answer.set_result(types.ElicitResult(action="cancel"))
         self.task.cancel()
+        # For another worker that waits for the result.
+        self.items.put_nowait(EXPIRED)
 
     async def close(self) -> None:
         self.cancel()

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 
 from rightseat.errors import UpstreamError
 from rightseat.mcp.connection import (
+    EXPIRED,
     RESULT_ADAPTER,
     CallFailure,
     CallItem,
@@ -31,7 +32,6 @@ from rightseat.types.live import ControlMessage
 
 ANSWER_CALL, CALL_ITEM, DROP_CALL = "mcp_held_answer", "mcp_held_item", "mcp_held_drop"
 """Kinds of messages: to the worker that holds a call, from it, and to it when nobody wants the result any more."""
-EXPIRED = CallFailure("expired", "The server's question has expired, and its call was given up. Call again.")
 _params_adapter: TypeAdapter[Any] = TypeAdapter(types.ElicitRequestURLParams | types.ElicitRequestFormParams)
 _elicit_adapter: TypeAdapter[types.ElicitResult] = TypeAdapter(types.ElicitResult)
 
@@ -189,8 +189,3 @@ class HeldCallLink:
         relay = self.relays.get(id)
         if relay is not None:
             relay.cancel()
-
-    async def close(self) -> None:
-        for relay in list(self.relays.values()):
-            relay.cancel()
-            await asyncio.wait([relay])
