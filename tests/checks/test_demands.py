@@ -43,7 +43,10 @@ def test_marks_are_found_on_functions_and_methods(folder: Path) -> None:
     assert marks["line.helper"].endswith("(no test)")
 
 
-@pytest.mark.parametrize("marks", ['pytest.mark.demand("line.file")', '[pytest.mark.io, pytest.mark.demand("line.file")]'])
+MARK = 'pytest.mark.demand("line.file")'
+
+
+@pytest.mark.parametrize("marks", [MARK, f"[pytest.mark.io, {MARK}]"])
 def test_a_mark_of_a_whole_file_is_found(tmp_path: Path, marks: str) -> None:
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_y.py").write_text(f"import pytest\npytestmark = {marks}\n", encoding="utf-8")
