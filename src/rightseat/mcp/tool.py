@@ -16,6 +16,7 @@ from msgspec.structs import asdict
 from rightseat.errors import CallerError, UpstreamError
 from rightseat.mcp.connect import ConfirmPolicy
 from rightseat.mcp.connection import (
+    EXPIRED,
     CallFailure,
     CallProgress,
     FinalResult,
@@ -23,7 +24,7 @@ from rightseat.mcp.connection import (
     RemoteToolCall,
     ServerQuestion,
 )
-from rightseat.mcp.held_calls import EXPIRED, RelayedCall
+from rightseat.mcp.held_calls import RelayedCall
 from rightseat.types.events import Artifact, Custom, Event
 from rightseat.types.language import Language
 from rightseat.types.schema import get_validator
