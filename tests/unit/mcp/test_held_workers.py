@@ -162,6 +162,16 @@ async def test_a_client_that_leaves_cancels_the_call_at_the_other_worker() -> No
         assert not connection.active_calls
 
 
+async def test_a_worker_that_ends_says_so_to_who_waits() -> None:
+    async with serve_workers(Painter()) as (a, b):
+        answering = asyncio.create_task(paint(b, get_pause(await paint(a)), [RED]))
+        connection = a.connections["painter"].connection
+        await wait_until(lambda: not connection.held_calls)
+        await a.close()
+        assert get_error(await answering) == "expired"
+        await wait_until(lambda: a.link is not None and not a.link.relays)
+
+
 async def test_a_worker_that_is_gone_has_no_call() -> None:
     async with serve_workers(Painter()) as (a, b):
         pause = get_pause(await paint(a))
