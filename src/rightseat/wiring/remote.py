@@ -11,7 +11,6 @@ from rightseat.engine.loop import Assistant
 from rightseat.engine.toolsets import CombinedToolset, RemoteActions
 from rightseat.errors import ConfigError
 from rightseat.runtime.threads import ThreadRuns
-from rightseat.runtime.worker_messages import WorkerMessages
 from rightseat.types.agents import AgentSource
 from rightseat.types.text import closest_match
 from rightseat.types.tools import Toolset
@@ -58,6 +57,9 @@ def make_mcp_servers(
 
     link = previous.link if previous else None
     if link is None and threads is not None and threads.plane is not None:
+        # Imported here: one worker alone needs none.
+        from rightseat.runtime.worker_messages import WorkerMessages
+
         link = HeldCallLink(WorkerMessages(threads.plane, threads.store))
     request_source = RequestMcpToolSource(config.server.mcp_allow, link) if config.server.mcp_allow else None
     return McpServers((make_server(*item) for item in config.mcp.items()), request_source, previous, link)

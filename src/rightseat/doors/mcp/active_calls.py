@@ -10,16 +10,18 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
 
 from rightseat.errors import Unavailable
 from rightseat.http.endpoint import ThreadService
-from rightseat.runtime.worker_messages import WorkerMessages
 from rightseat.types.live import ControlMessage, LivePlane
 from rightseat.types.turn import Owner
+
+if TYPE_CHECKING:
+    from rightseat.runtime.worker_messages import WorkerMessages
 
 MCP_MESSAGE = "mcp"
 """Kind of message to other workers that has a CallMessage."""
@@ -42,6 +44,13 @@ _encode = msgspec.json.Encoder().encode
 _decoder = msgspec.json.Decoder(CallMessage)
 
 
+def make_messages(plane: LivePlane, store: object) -> WorkerMessages:
+    # Imported here: one worker alone sends none.
+    from rightseat.runtime.worker_messages import WorkerMessages
+
+    return WorkerMessages(plane, store)
+
+
 class McpCallRegistry:
     """Calls in progress in this process, for handshake clients only: pending answers and cancellable calls."""
 
@@ -55,7 +64,7 @@ class McpCallRegistry:
         """Handle what other workers are told about calls of this one. A second time changes nothing."""
         if threads.plane is not None and threads.plane is not self.plane:
             self.plane = threads.plane
-            WorkerMessages(threads.plane, threads.store).handle(MCP_MESSAGE, self.on_message)
+            make_messages(threads.plane, threads.store).handle(MCP_MESSAGE, self.on_message)
 
     def on_message(self, message: ControlMessage) -> None:
         self.apply(message.owner, _decoder.decode(message.body))
@@ -85,5 +94,5 @@ class McpCallRegistry:
         if not message.session or not is_question or self.apply(owner.name, message) or threads.plane is None:
             return
         told = ControlMessage(MCP_MESSAGE, owner.name, body=_encode(message).decode())
-        if not await WorkerMessages(threads.plane, threads.store).broadcast(told):
+        if not await make_messages(threads.plane, threads.store).broadcast(told):
             raise Unavailable("The call may be at a worker that is busy. Send this again.", retry_after=1)

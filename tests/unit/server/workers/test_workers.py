@@ -318,7 +318,7 @@ finally:
     outputs = set()
     for args in ([], ["--workers", "1"]):
         outputs.add(run_program(program, args))
-    assert outputs == {"['rightseat.types.workers']"}
+    assert outputs == {"['rightseat.types.live', 'rightseat.types.workers']"}
 
 
 def run_program(program: str, args: list[str]) -> str:
