@@ -56,8 +56,16 @@ async def block() -> str:
     return "slept"
 
 
-def _block_loop() -> None:
-    time.sleep(0.001)
+def _block_loop(seconds: float = 0.001) -> None:
+    time.sleep(seconds)
+
+
+@tool
+async def block_long(folder: str, seconds: float) -> str:
+    """Does the same for longer than a lease."""
+    _touch_file(folder, "began")
+    _block_loop(seconds)
+    return "slept"
 
 
 @tool

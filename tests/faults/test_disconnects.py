@@ -85,6 +85,7 @@ async def phases() -> AsyncIterator[Phases]:
 
 
 @pytest.mark.demand("security.disconnects_close_upstreams")
+@pytest.mark.spread("door", "phase")
 @pytest.mark.parametrize("door", MEMBERS)
 @pytest.mark.parametrize("phase", PHASES)
 async def test_a_leaving_client_closes_its_upstream(phases: Phases, door: str, phase: str) -> None:

@@ -193,6 +193,6 @@ older = true
     (interrupt,) = (await run(1, "r1"))[-1]["outcome"]["interrupts"]
     resume = [{"interruptId": interrupt["id"], "status": "resolved", "payload": {"colour": "red"}}]
     events = await run(2, "r2", resume=resume)
-    assert "painted red" in "".join(event.get("delta", "") for event in events)
+    assert "painted red" in "".join(event.get("delta", "") for event in events), events
     twin = await run(3, "r3", resume=resume)
     assert twin[-1]["code"] == "already_answered"

@@ -77,6 +77,29 @@ def answer_tokens(tokens: Sequence[str], rate: float = 0) -> ChatReply:
     return ChatReply(make_text_chunks(tokens), {"content": "".join(tokens)}, rate=rate)
 
 
+class WordGate:
+    """Answer of a model's server, whose words come as the test releases them."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = words
+        self.released = 0
+        self.changed = asyncio.Condition()
+
+    async def release(self, count: int) -> None:
+        async with self.changed:
+            self.released = count
+            self.changed.notify_all()
+
+    async def __call__(self, connection: Connection, request: ReceivedRequest) -> None:
+        await connection.write_head(200, SSE_HEADERS)
+        for number, frame in enumerate(answer_tokens(self.words).encode_frames(request)):
+            async with self.changed:
+                while number >= self.released:
+                    await self.changed.wait()
+            await connection.write_chunk(frame)
+        await connection.write_chunk(b"")
+
+
 def answer_text(count: int = 3, rate: float = 0) -> ChatReply:
     return answer_tokens(make_words(count), rate)
 

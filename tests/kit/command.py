@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import io
+import logging
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,9 +36,28 @@ async def run_command(*args: str) -> CommandResult:
     return await asyncio.to_thread(run_main, args)
 
 
+@contextlib.contextmanager
+def restore_logging() -> Iterator[None]:
+    """A command configures the logging of its process, which is that of the tests."""
+    root = logging.getLogger()
+    loggers = [root, *(item for item in root.manager.loggerDict.values() if isinstance(item, logging.Logger))]
+    before = [(logger, logger.level, logger.propagate, logger.handlers[:]) for logger in loggers]
+    try:
+        yield
+    finally:
+        for logger, level, propagate, handlers in before:
+            logger.setLevel(level)
+            logger.propagate, logger.handlers = propagate, handlers
+
+
 def run_main(args: tuple[str, ...]) -> CommandResult:
     out, err, code = io.StringIO(), io.StringIO(), 0
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with (
+        restore_logging(),
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
         patch.setattr(sys, "argv", ["rightseat", *args])
         try:
             cli.main()

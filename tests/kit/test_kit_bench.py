@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -9,15 +10,16 @@ import pytest
 from graphql import OperationDefinitionNode, parse, print_ast
 
 from bench import __main__ as command
-from bench import page
+from bench import against, page
 from bench.comparison import compare_by_door, compare_peers
 from bench.doors import AGUI, COPILOTKIT, DOORS, GRAPHQL, OPENAI, OPENBB, read_graphql_document
 from bench.keep_alive import KeepAliveConnection
-from bench.machine import OWN_ENV
+from bench.machine import OWN_ENV, ROOT
 from bench.order import StreamOrder, WrongAnswer, find_order
 from bench.peers import BenchPeer, all_peers
 from bench.rows import ResultRow, format_table, quantile
 from bench.scenarios import all_scenarios, disconnect, find_scenario, flows, soak
+from bench.session import BenchSession
 from bench.streams import ClientStream, get_report, run_orders
 from bench.upstream import make_batches, make_pieces
 from rightseat.doors.copilotkit.query_plan import try_compile_plan
@@ -89,7 +91,9 @@ def test_peers_and_scenarios_are_found() -> None:
         "adapters",
         "soak",
         "local",
+        "postgres_store",
         "shared_store",
+        "cluster",
         "workers",
     ]
     assert list(all_scenarios()) == order
@@ -292,3 +296,41 @@ async def test_the_upstream_keeps_every_order() -> None:
 def test_a_driver_finds_its_scenario_by_its_module() -> None:
     for name, scenario in all_scenarios().items():
         assert find_scenario(name) is scenario
+
+
+@pytest.mark.demand("scale.one_worker_pays_nothing")
+def test_a_checkout_is_judged_by_the_least_of_its_rounds() -> None:
+    kept = against.Comparison("RSS", "MB", before=[60.0, 90.0], now=[61.0, 200.0])
+    assert kept.is_good
+    assert "ratio 1.740 (least 1.017)  ok" in kept.format()
+    more = against.Comparison("RSS", "MB", before=[60.0, 90.0], now=[62.0, 62.0])
+    assert not more.is_good
+    assert "TOO MUCH" in more.format()
+
+
+@pytest.mark.demand("scale.one_worker_pays_nothing")
+def test_what_is_no_checkout_is_not_measured(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="has no src/rightseat"):
+        against.make_checkout_peer("before", tmp_path)
+
+
+@pytest.mark.demand("scale.one_worker_pays_nothing")
+@pytest.mark.io
+async def test_a_checkout_is_measured_beside_this_one(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    shutil.copytree(ROOT / "src" / "rightseat", tmp_path / "src" / "rightseat")
+    # A module that only the other one imports.
+    (tmp_path / "src" / "only_before.py").touch()
+    with (tmp_path / "src" / "rightseat" / "errors.py").open("a") as file:
+        file.write("\nimport only_before\n")
+    peers = [against.make_checkout_peer(*named) for named in ((against.BEFORE, tmp_path), (against.NOW, ROOT))]
+    line = [sys.executable, "-m", "bench.upstream"]
+    async with RightseatProcess(command=line, env=OWN_ENV) as upstream:
+        session = BenchSession(short=True, upstream=upstream.url, peers=peers, servers={}, peer_cores=None)
+        before, now = [await against.list_modules(session, peer) for peer in peers]
+        comparisons = await against.measure_starts(session, 1)
+    assert before - now == {"only_before"}
+    assert now <= before
+    measures = ["start-up CPU", "RSS after one answer", "PSS after one answer"]
+    assert [comparison.measure for comparison in comparisons] == measures
+    assert all(figure > 0 for comparison in comparisons for figure in (*comparison.before, *comparison.now))

@@ -39,7 +39,7 @@ from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.models import make_configured_model
 from rightseat.wiring.plugins import open_configured_database, plugin_folders
 from rightseat.wiring.runtime import Runtime
-from rightseat.wiring.storage import SQLITE, data_folder, describe_store_location
+from rightseat.wiring.storage import POSTGRES, SQLITE, data_folder, describe_store_location, read_database_url
 
 MIN_PYTHON = (3, 11)
 
@@ -50,8 +50,10 @@ EXTRAS = {
     "duckdb": ("databases of DuckDB", ("duckdb",)),
     "postgres": ("databases of PostgreSQL", ("psycopg",)),
     "mysql": ("databases of MySQL and MariaDB", ("pymysql",)),
+    "cluster": ('several machines, [store] kind = "postgres", [live] url', ("psycopg", "psycopg_pool", "hiredis")),
     "mcp": ("tools of MCP servers, [mcp]", ("mcp",)),
     "langchain": ("models langchain:MODULE:NAME", ("langchain_core",)),
+    "whisper": ("speech as text on this machine, models whisper:FILE", ("pywhispercpp",)),
 }
 
 
@@ -81,6 +83,8 @@ def list_required_extras(config: Config) -> Iterator[str]:
         yield "jwt"
     if config.mcp or config.server.mcp_allow:
         yield "mcp"
+    if config.store.kind == POSTGRES or config.live.url is not None:
+        yield "cluster"
     yield from (settings.spec.partition(":")[0] for settings in config.models.values())
     for settings in config.databases.values():
         yield "sql"
@@ -126,7 +130,9 @@ def check_models(config: Config) -> tuple[dict[str, Model], list[CheckResult]]:
     used = [assistant.model for assistant in config.assistants.values() if assistant.model]
     built: dict[str, Model] = {}
     lines = []
-    for name in dict.fromkeys([*config.models, choice.model, *used]):
+    if not choice.model:
+        lines.append(good("model", choice.why))
+    for name in dict.fromkeys([*config.models, *([choice.model] if choice.model else ()), *used]):
         settings = config.models.get(name) or ModelSettings(spec=name)
         spec = settings.spec
         try:
@@ -151,6 +157,20 @@ def check_tools(config: Config) -> Iterator[CheckResult]:
                 yield broken(f"tool {target}", error.message, fix)
             else:
                 yield good(f"tool {target}", f"of {name}")
+
+
+async def check_agents(runtime: Runtime, config: Config) -> AsyncIterator[CheckResult]:
+    """Ask each agent's server what it has."""
+    default = config.default_elsewhere
+    for table, source in zip(config.agents, runtime.agent_sources, strict=True):
+        fix = f"look whether its server runs, and at [agents.{table}] of {config.path}"
+        await source.start()
+        for name, agent in source.agents.items():
+            if agent.unavailable_reason:
+                yield broken(f"agent {name}", agent.unavailable_reason, fix)
+            else:
+                kind = config.agents[table].kind
+                yield good(f"agent {name}", f"{kind}, answers by default" if default in (name, table) else kind)
 
 
 def check_plugins(runtime: Runtime) -> Iterator[CheckResult]:
@@ -192,6 +212,8 @@ REPAIR_FIX = "stop the server, then run `rightseat store repair`; or bring back 
 
 
 def check_store(config: Config) -> CheckResult:
+    if config.store.kind == POSTGRES:
+        return check_postgres_store(config)
     if config.store.kind != SQLITE:
         return good("store", describe_store_location(config))
     folder = data_folder(config)
@@ -214,6 +236,31 @@ def check_store(config: Config) -> CheckResult:
     older = upgrade if version < len(MIGRATIONS) else ""
     size = sum(path.stat().st_size for path in folder.glob(f"{DATABASE_FILE}*")) / 1e6
     return good("store", f"{folder}: {threads} threads, {size:.1f} MB, version {version}{older}")
+
+
+def check_postgres_store(config: Config) -> CheckResult:
+    """Connect to the database and compare the version of its tables."""
+    try:
+        url = read_database_url(config)
+        from rightseat.stores.postgres import schema
+        from rightseat.stores.postgres.database import connect
+
+        with closing(connect(url)) as connection:
+            version = schema.read_version(connection, schema.check_schema_name(config.store.schema))
+            unfinished = schema.find_unfinished_move(connection, config.store.schema)
+        newest, place = len(schema.MIGRATIONS), describe_store_location(config)
+    except ConfigError as error:
+        return broken("store", error.message, "correct [store] url, or start the database")
+    if version > newest + 1:
+        return broken("store", f"{place}: made by a newer rightseat, version {version}", "install the newer rightseat")
+    if version < newest and config.store.migrate == "never":
+        return broken("store", f"{place}: version {version}, needed is {newest}", "run `rightseat store migrate`")
+    if unfinished:
+        return broken(
+            "store", f"{place}: the move from {unfinished} is not finished", "run `rightseat store move` again"
+        )
+    older = f" (`rightseat serve` upgrades it to {newest})" if version < newest else ""
+    return good("store", f"{place}, version {version}{older}")
 
 
 def find_write_problem(folder: Path) -> str | None:

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from rightseat.errors import ConfigError
 from rightseat.live.memory import EventWatch, WatchTable
-from rightseat.types.live import ControlMessage, MessageHandler
+from rightseat.types.live import ControlMessage, LivePlane, MessageHandler, PlaneOptions
 from rightseat.types.turn import Owner
 
 log = logging.getLogger(__name__)
@@ -240,3 +240,7 @@ def hash_thread(owner: str, thread: str) -> int:
     """Hash the name of a thread. Two threads with one hash cost a reader a look at the store."""
     name = f"{len(owner)} {owner}{thread}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(name, digest_size=8).digest(), "big")
+
+
+def make_plane(options: PlaneOptions) -> LivePlane:
+    return LocalPlane(Path(options.folder), options.worker)

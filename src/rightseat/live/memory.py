@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from msgspec.structs import replace
 
-from rightseat.types.live import POLL_SECONDS, ControlMessage, MessageHandler
+from rightseat.types.live import POLL_SECONDS, ControlMessage, LivePlane, MessageHandler, PlaneOptions
 from rightseat.types.turn import Owner
 
 
@@ -104,3 +104,8 @@ class MemoryPresence:
 
     async def find_dead(self, workers: Collection[str]) -> set[str]:
         return {worker for worker in workers if worker not in self.hub.planes}
+
+
+def make_plane(options: PlaneOptions) -> LivePlane:
+    """Make the plane of a process that is alone: it reaches nobody else."""
+    return MemoryPlane(MemoryHub(), options.worker)

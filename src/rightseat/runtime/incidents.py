@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 import traceback
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -27,7 +27,7 @@ MAX_STACK_CHARS = 20_000
 class RequestInfo:
     """The current HTTP request. `url` is its path without the query, which may hold a key. `operation` is the
     route's path template. `base` is the URL under which the client reaches this server, once known. `thread`
-    and `run` are those that it started last."""
+    and `run` are those that it started last; `start` and `started` say when it came."""
 
     method: str
     url: str
@@ -35,6 +35,10 @@ class RequestInfo:
     base: str = ""
     thread: str = ""
     run: str = ""
+    start: float = field(default_factory=time.time)
+    started: float = field(default_factory=time.perf_counter)
+    reported: set[str] = field(default_factory=set)
+    """Codes of the failed runs that were reported."""
 
 
 NO_REQUEST = RequestInfo("", "", "run")
@@ -52,7 +56,8 @@ def current_thread_and_run() -> tuple[str, str]:
 
 
 class Incident(Struct, frozen=True, kw_only=True):
-    """Report of one failed run. `start` and `end` are Unix timestamps; `latency` is in seconds."""
+    """Report of one failed run, or of a request that was refused before a run: then `thread` and `run` are
+    empty. `start` and `end` are Unix timestamps; `latency` is in seconds."""
 
     code: str
     message: str
@@ -125,30 +130,61 @@ class RunContext:
         environment: Environment,
         cause: BaseException | None,
     ) -> Incident:
-        kind = error_class_for(failed.code, failed.fault)
-        latency = time.perf_counter() - self.started
-        show_details = environment != "production"
-        stack = "".join(traceback.format_exception(cause)) if show_details and cause is not None else None
-        return Incident(
-            code=failed.code,
-            message=mask(failed.message),
-            status=failed.status,
-            fault=failed.fault,
-            visibility=kind.visibility,
-            severity=kind.severity,
-            hint=kind.hint,
-            link=kind.link(),
+        if self.request is not NO_REQUEST:
+            self.request.reported.add(failed.code)
+        return build_incident(
+            failed,
+            self.request,
+            environment,
+            cause,
+            since=(self.start, self.started),
             thread=self.turn.thread,
             run=self.turn.run,
             agent=agent,
             node=self.steps[-1] if self.steps else None,
             source=source,
-            operation=self.request.operation,
-            method=self.request.method,
-            url=self.request.url,
-            start=self.start,
-            end=self.start + latency,
-            latency=latency,
-            environment=environment if show_details else None,
-            stack=mask(stack)[-MAX_STACK_CHARS:] if stack is not None else None,
         )
+
+
+def build_incident(
+    failed: RunFailed,
+    request: RequestInfo,
+    environment: Environment,
+    cause: BaseException | None,
+    *,
+    since: tuple[float, float],
+    thread: str = "",
+    run: str = "",
+    agent: str = "",
+    node: str | None = None,
+    source: IncidentSource = "runtime",
+) -> Incident:
+    """Build the report of a failure; `since` is when the run or the request began, as Unix time and by the counter."""
+    kind = error_class_for(failed.code, failed.fault)
+    start, started = since
+    latency = time.perf_counter() - started
+    show_details = environment != "production"
+    stack = "".join(traceback.format_exception(cause)) if show_details and cause is not None else None
+    return Incident(
+        code=failed.code,
+        message=mask(failed.message),
+        status=failed.status,
+        fault=failed.fault,
+        visibility=kind.visibility,
+        severity=kind.severity,
+        hint=kind.hint,
+        link=kind.link(),
+        thread=thread,
+        run=run,
+        agent=agent,
+        node=node,
+        source=source,
+        operation=request.operation,
+        method=request.method,
+        url=request.url,
+        start=start,
+        end=start + latency,
+        latency=latency,
+        environment=environment if show_details else None,
+        stack=mask(stack)[-MAX_STACK_CHARS:] if stack is not None else None,
+    )

@@ -86,6 +86,16 @@ class Metrics:
         self.runs = MetricCounter("rightseat_runs", "Runs ended.", "assistant", "reason")
         self.failures = MetricCounter("rightseat_run_failures", "Runs that failed.", "assistant", "code")
         self.active = MetricGauge("rightseat_runs_active", "Runs under way.")
+        self.runs_not_kept = MetricCounter("rightseat_runs_not_kept", "Runs answered while the store was away.")
+        self.store_away = MetricGauge("rightseat_store_away", "Whether the store's server is away.")
+        self.live_away = MetricGauge("rightseat_live_away", "Whether the live server is away.")
+        self.store_waiting = MetricGauge("rightseat_store_waiting_entries", "Entries that wait for the store.")
+        self.store_dropped = MetricGauge(
+            "rightseat_store_dropped_entries", "Entries not kept because the store was away for too long."
+        )
+        self.config_disagree = MetricGauge(
+            "rightseat_config_disagree", "Whether another replica of this deployment has another configuration."
+        )
         self.tasks = MetricGauge("rightseat_tasks", "Tasks of the event loop.")
         self.run_seconds = MetricHistogram("rightseat_run_seconds", "How long runs took.", "assistant")
         self.first_token = MetricHistogram(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from rightseat.engine.loop import Assistant
 from rightseat.errors import AgentNotFound
+from rightseat.runtime.runs import DEFAULT_ASSISTANT
 from rightseat.tools.delegate import make_responder_tool
 from rightseat.types.agents import Agent, AgentSource, Layer, Responder
 from rightseat.types.events import Event
@@ -18,7 +19,8 @@ from rightseat.types.turn import Turn
 
 class ResponderRegistry(Mapping[str, Responder]):
     """Mapping of names to responders; iteration skips hidden ones. A local name wins over a remote agent's,
-    and the first agent source over later ones."""
+    and the first agent source over later ones. `find_default` returns the name of the agent or
+    flow that the name "default" means."""
 
     def __init__(
         self,
@@ -26,7 +28,10 @@ class ResponderRegistry(Mapping[str, Responder]):
         hidden: Set[str] = frozenset(),
         sources: Sequence[AgentSource] = (),
         layers: Iterable[Layer] = (),
+        *,
+        find_default: Callable[[], str] | None = None,
     ) -> None:
+        self.find_default = find_default
         self.layers = tuple(layers)
         self.unlayered = responders
         self.sources = tuple(sources)
@@ -34,17 +39,25 @@ class ResponderRegistry(Mapping[str, Responder]):
         self.visible_names = [name for name in responders if name not in hidden]
         self._remote_agents: dict[str, tuple[Agent, Responder]] = {}
 
+    def resolve(self, name: str | None) -> str:
+        """Return the responder's own name where the default one is meant; any other name is as it is."""
+        if name is not None and name != DEFAULT_ASSISTANT:
+            return name
+        return self.find_default() if self.find_default is not None else DEFAULT_ASSISTANT
+
     def find_agent(self, name: str) -> Agent | None:
         """Return the remote agent that has this name now."""
+        name = self.resolve(name)
         if name in self.layered:
             return None
         return next((source.agents[name] for source in self.sources if name in source.agents), None)
 
     def get_unlayered(self, name: str) -> Responder:
         """Return the responder without request layers, for a handoff inside a run."""
-        return self.unlayered.get(name) or self.find_agent(name) or self[name]
+        return self.unlayered.get(self.resolve(name)) or self.find_agent(name) or self[name]
 
     def __getitem__(self, name: str) -> Responder:
+        name = self.resolve(name)
         if name in self.layered:
             return self.layered[name]
         agent = self.find_agent(name)
@@ -56,11 +69,15 @@ class ResponderRegistry(Mapping[str, Responder]):
         return cached[1]
 
     def __contains__(self, name: object) -> bool:
+        if name == DEFAULT_ASSISTANT:
+            name = self.resolve(None)
         return name in self.layered or any(name in source.agents for source in self.sources)
 
     def __iter__(self) -> Iterator[str]:
         remote = (name for source in self.sources for name in source.agents if name not in self.layered)
-        return iter(dict.fromkeys((*self.visible_names, *remote)))
+        # Clients look for the default one in lists.
+        default = (DEFAULT_ASSISTANT,) if self.find_default is not None and DEFAULT_ASSISTANT in self else ()
+        return iter(dict.fromkeys((*default, *self.visible_names, *remote)))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from msgspec import Struct
@@ -13,14 +13,25 @@ from msgspec.structs import replace
 
 from rightseat.errors import INTERNAL_ERROR, Restarting, RightseatError, TimedOut, Unavailable, error_class_for
 from rightseat.http.descriptors import find_descriptor_error
-from rightseat.runtime.incidents import Environment, Incident, IncidentSource, RunContext
+from rightseat.runtime.incidents import Environment, Incident, IncidentSource, RequestInfo, RunContext, build_incident
 from rightseat.types.agents import Responder
-from rightseat.types.events import Event, OpenMessageTracker, RunFailed, RunStarted, StepEnd, StepStart, TextDelta
+from rightseat.types.events import (
+    Event,
+    OpenMessageTracker,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    StepEnd,
+    StepStart,
+    TextDelta,
+)
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
 DEFAULT_ASSISTANT = "default"
+MAX_REFUSALS = 5
+"""Refusals of one request that are reported: a GraphQL document may have many errors."""
 LOG_LEVELS = {"caller": logging.INFO, "upstream": logging.WARNING, "ours": logging.ERROR}
 
 
@@ -66,9 +77,15 @@ class RunSupervisor:
     environment: Environment = "production"
     make_observer: Callable[[Turn], RunObserver] = lambda turn: RunObserver()
     on_incident: Callable[[Incident], None] = lambda incident: None
+    on_stop: Callable[[Turn], None] = lambda turn: None
+    """Called for a run that has no end because its client has left or stopped it."""
+    on_refusal: Callable[[Incident], None] = lambda incident: None
     is_remote: Callable[[str], bool] = lambda name: False
     active: set[RunHandle] = field(default_factory=set)
     draining: bool = False
+    """Whether this process is about to end."""
+    refuses_runs: bool = False
+    """Whether new runs are refused. A process among others that drains takes those that still reach it."""
     _idle_future: asyncio.Future[None] | None = None
 
     async def run(self, turn: Turn) -> AsyncIterator[Event]:
@@ -80,6 +97,7 @@ class RunSupervisor:
         observer = self.make_observer(turn)
         context = RunContext(turn)
         failed: RightseatError | None = None
+        ended = False
         run = RunHandle()
         self.active.add(run)
         timer = asyncio.get_running_loop().call_at(
@@ -94,6 +112,7 @@ class RunSupervisor:
                         open_messages.track(event)
                         observer.on_event(event)
                         self.record_event(context, event)
+                        ended = isinstance(event, RunFinished | RunFailed)
                     elif observer.awaits_text:
                         observer.on_first_text()
                     yield event
@@ -111,6 +130,8 @@ class RunSupervisor:
             timer.cancel()
             self.remove_run(run)
             observer.on_end(failed)
+            if failed is None and not (ended or self.draining):
+                self.on_stop(turn)
         last = to_run_failed(failed)
         self.report_failure(context, last, failed)
         for event in open_messages.end_events():
@@ -138,21 +159,30 @@ class RunSupervisor:
         )
         self.on_incident(incident)
 
+    def report_refusals(self, refusals: Sequence[RightseatError], request: RequestInfo) -> None:
+        """Report what a request's client was told, beside runs that failed and were reported."""
+        distinct = {(error.code, error.message): error for error in refusals if error.code not in request.reported}
+        for error in list(distinct.values())[:MAX_REFUSALS]:
+            cause = error.__cause__ if error.fault == "ours" else None
+            since = (request.start, request.started)
+            self.on_refusal(build_incident(to_run_failed(error), request, self.environment, cause, since=since))
+
     def remove_run(self, run: RunHandle) -> None:
         self.active.discard(run)
         if not self.active and self._idle_future is not None and not self._idle_future.done():
             self._idle_future.set_result(None)
 
     def check_admission(self) -> None:
-        if self.draining:
+        if self.refuses_runs:
             raise Restarting("The server is restarting. Try again in a moment.", retry_after=2)
         if len(self.active) > self.limits.runs:
             raise Unavailable("Too many answers are under way. Try again in a moment.", retry_after=2)
 
-    async def drain(self, grace: float) -> None:
-        """Refuse new runs, let active ones finish, and abort those that take longer than `grace` seconds."""
-        self.draining = True
-        await self.wait_until_idle(grace)
+    async def drain(self, grace: float, hand_over: Callable[[float], Awaitable[None]]) -> None:
+        """Refuse new runs, let active ones finish, and abort those that take longer than `grace` seconds, but those
+        that `hand_over` leaves to other workers in that time."""
+        self.draining = self.refuses_runs = True
+        await asyncio.gather(self.wait_until_idle(grace), hand_over(grace))
         for run in tuple(self.active):
             run.abort(Restarting("The server is restarting and stopped this answer. Try again.", retry_after=2))
         await self.wait_until_idle(1)

@@ -11,16 +11,16 @@ import asyncio
 import logging
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import TYPE_CHECKING, TypedDict
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.errors import INTERNAL_ERROR, Conflict, RightseatError, StoreDamaged, StoreFailed
 from rightseat.runtime.runs import new_id
-from rightseat.runtime.takeover import GetRunner
 from rightseat.types.agents import Responder
-from rightseat.types.events import OpenMessageTracker, ReasoningDelta, RunFailed, TextDelta
+from rightseat.types.events import Event, OpenMessageTracker, ReasoningDelta, RunFailed, TextDelta
 from rightseat.types.live import LivePlane
 from rightseat.types.streams import PushStream, closing
 from rightseat.types.threads import (
@@ -42,7 +42,12 @@ from rightseat.types.threads import (
 from rightseat.types.turn import Owner, Turn, measure_turn
 from rightseat.types.workers import run_sized
 
+if TYPE_CHECKING:
+    from rightseat.runtime.takeover import StoredCheckpoints
+
 log = logging.getLogger(__name__)
+GetRunner = Callable[[Turn], Responder | None]
+"""Returns what runs a turn again from its progress; None where a run cannot go on after its worker has died."""
 ThreadKey = tuple[str, str]
 RUN_STOPPED = RunFailed("stopped", "The answer was stopped.", 499, "caller")
 RUN_BROKEN = RunFailed(INTERNAL_ERROR.code, INTERNAL_ERROR.message)
@@ -109,8 +114,13 @@ class ActiveRun:
         self.fence = ANY_FENCE
         self.lease: Lease | None = None
         """Lease of a run that was taken over from a dead worker."""
-        self.is_recorded = False
-        """Whether another worker can go on with the run if this one dies."""
+        self.recording: asyncio.Future[bool] | None = None
+        """Whether the run is recorded: another worker can go on with it if this one dies."""
+        self.has_recorded_lease = False
+        """Whether the store has the record with the lease, and deletes it after the run's end."""
+        self.checkpoints: StoredCheckpoints | None = None
+        self.is_handed_over = False
+        """Whether this worker leaves the run to another one: it ends here without a word."""
         self.is_lost = False
         """Whether another worker has taken the thread over: nothing more is shown from here."""
         self.is_stored = False
@@ -176,12 +186,7 @@ class ActiveRun:
         the run without a word."""
         number = self.unstored.pop(stored)
         if isinstance(stored.exception(), LeaseLost):
-            self.is_lost = True
-            self.is_stored = False
-            # Without a ring readers go on with what the store has.
-            self.ring, self.last, self.ring_start = deque(maxlen=0), EMPTY_RING, EMPTY_RING
-            if self.task is not None:
-                self.task.cancel()
+            self.stop_lost()
         if self.is_lost:
             self.wake_readers()
             return
@@ -189,6 +194,36 @@ class ActiveRun:
             self.held, self.shown = 0, self.last
         elif number > self.shown:
             self.shown = number
+        if self.ended:
+            self.wake_readers()
+            return
+        for reader in tuple(self.waiting):
+            if not self.push_shown(reader):
+                self.waiting.remove(reader)
+                reader.wake()
+
+    def push_shown(self, reader: RunReader) -> bool:
+        """Push the entries that a waiting reader may have by now; return False if it must be woken."""
+        while (number := reader.number) < self.shown:
+            if number < self.ring_start:
+                return False
+            if number + 1 == self.shown:
+                return reader.try_push(self.shown, self.ring[number - self.ring_start])
+            if not reader.try_push(*self.read_ring(number)):
+                return False
+        return True
+
+    def stop_lost(self) -> None:
+        """Stop the run, whose thread another worker has by now, without a word."""
+        self.lose()
+        if self.task is not None:
+            self.task.cancel()
+
+    def lose(self) -> None:
+        """Leave the run to another worker. Without a ring readers go on with what the store has."""
+        self.is_lost = True
+        self.is_stored = False
+        self.ring, self.last, self.ring_start = deque(maxlen=0), EMPTY_RING, EMPTY_RING
         self.wake_readers()
 
     def end(self) -> None:
@@ -219,6 +254,23 @@ class ActiveRun:
         return number, TextDelta(entry.id, "".join(texts))
 
 
+class RunDescription(TypedDict):
+    """What the store keeps of a run besides its id."""
+
+    assistant: str
+    name: str
+    digest: str
+
+
+async def describe_run(turn: Turn) -> RunDescription:
+    digest = await run_sized(measure_turn(turn), hash_input, turn)
+    return {"assistant": turn.assistant or "", "name": make_title(turn.messages), "digest": digest}
+
+
+def ignore_unkept() -> None:
+    """Count nothing."""
+
+
 class ThreadRuns:
     """Active runs of this process by thread. A thread has at most one run at a time."""
 
@@ -231,8 +283,12 @@ class ThreadRuns:
         self.active_runs: dict[ThreadKey, ActiveRun] = {}
         self.get_runner: GetRunner | None = None
         """Set by the Runtime: finds what goes on with a run of a dead worker."""
+        self.on_unkept: Callable[[], None] = ignore_unkept
+        """Called for each run that the store cannot keep."""
         self.is_leaving = False
         """Whether this worker is about to end: it takes no run over."""
+        self.config_digest = ""
+        """Digest of the configuration that this worker has, which it tells on request."""
 
     async def open(self) -> None:
         """Begin to work with other workers, if there are any."""
@@ -269,17 +325,18 @@ class ThreadRuns:
                 async for event in events:
                     if type(event) is not TextDelta:
                         open_messages.track(event)
+                        self.check_leaving(active, event)
                     active.append(event)
                     if active.size > self.limits.run_bytes:
                         failure = RUN_TOO_LONG
                         break
-        except (Conflict, StoreDamaged) as error:
+        except (Conflict, StoreFailed) as error:
             active.rejection = error
         except RunEnded as ended:
             active.earlier = ended
         except asyncio.CancelledError:
-            # Stopped: the entries so far stay, and open messages are ended.
-            failure = RUN_STOPPED
+            # Stopped: the entries so far stay, and open messages are ended. Another worker does that itself.
+            failure = None if active.is_handed_over else RUN_STOPPED
         except Exception:
             log.exception("an event of a run could not be kept")
             failure = RUN_BROKEN
@@ -299,29 +356,30 @@ class ThreadRuns:
         self.update_orphan_timer(active)
 
     async def begin_run(self, turn: Turn, active: ActiveRun) -> None:
-        """Lease the thread and append the user input. If the store fails, the run goes on unstored."""
+        """Lease the thread and append the user input. If the store fails, a new question is answered unstored."""
         if active.lease is not None:
             active.is_stored = True
             active.start(active.lease)
             return
         try:
-            lease = await self.store.begin_run(
-                turn.owner,
-                turn.thread,
-                turn.run,
-                assistant=turn.assistant or "",
-                name=make_title(turn.messages),
-                digest=await run_sized(measure_turn(turn), hash_input, turn),
-            )
+            lease = await self.lease_thread(turn, active)
             active.is_stored = True
         except StoreDamaged:
             # Whether this run has run before cannot be read.
             raise
         except StoreFailed:
+            if turn.is_continuation:
+                # What it continues is in the store.
+                raise
             log.warning("the answer in a thread is not kept: the store failed")
+            self.on_unkept()
             lease = Lease(0, ANY_FENCE)
         active.start(lease)
         self.append_user_input(turn, active)
+
+    async def lease_thread(self, turn: Turn, active: ActiveRun) -> Lease:
+        """Lease the thread to the run; raises what `ThreadStore.begin_run` does."""
+        return await self.store.begin_run(turn.owner, turn.thread, turn.run, **await describe_run(turn))
 
     def append_user_input(self, turn: Turn, active: ActiveRun) -> None:
         user_input = extract_user_input(turn, new=active.before == 0)
@@ -351,7 +409,7 @@ class ThreadRuns:
         active.readers += 1
         self.update_orphan_timer(active)
         try:
-            while True:
+            while not active.is_lost:
                 # Inlined: a function or generator of its own would cost time for every token.
                 while (number := reader.number) >= active.ring_start:
                     if number + 1 == active.shown:
@@ -372,15 +430,26 @@ class ThreadRuns:
                 for item in page:
                     reader.number = item[0]
                     yield item
-                if not page:
+                if not page and not active.is_lost:
                     await active.started.wait()
                     # Entries that the store failed to keep are lost: continue with the ring.
                     reader.number = max(number, active.ring_start)
+            async with closing(self.stream_lost(active, reader.number)) as items:
+                async for item in items:
+                    yield item
         finally:
             if reader in active.waiting:
                 active.waiting.remove(reader)
             active.readers -= 1
             self.update_orphan_timer(active)
+
+    async def stream_lost(self, active: ActiveRun, after: int) -> AsyncGenerator[NumberedEntry, None]:
+        """Stream the rest of a run that another worker has taken over."""
+        async with closing(self.replay(active.owner, active.thread, after)) as items:
+            async for item in items:
+                yield item
+                if item[0] > active.before and is_run_end(item[1]):
+                    return
 
     async def read_run_until(self, owner: Owner, thread: str, number: int) -> list[ThreadEntry]:
         """Return the entries of a run up to a number, for the run that this number belongs to."""
@@ -392,7 +461,7 @@ class ThreadRuns:
         return entries
 
     async def stop(self, owner: Owner, thread: str) -> bool:
-        """Stop the thread's run; return False if none was active."""
+        """Stop the thread's run; return False if none was active. Raise StopPending if it has not ended in time."""
         active = self.active_runs.get((owner.name, thread))
         return active is not None and await self.stop_run(active)
 
@@ -423,6 +492,15 @@ class ThreadRuns:
             self.update_orphan_timer(active)
         elif active.task is not None and active.readers == 0:
             active.task.cancel()
+
+    def check_leaving(self, active: ActiveRun, event: Event) -> None:
+        """Raise CancelledError where a run is left to another worker with this event, which is appended."""
+
+    async def hand_over(self, seconds: float) -> None:
+        """Leave to other workers what they can go on with, within some seconds."""
+
+    async def leave(self) -> None:
+        """Tell the other workers that this one has ended, before it has."""
 
     async def close(self) -> None:
         """Stop all active runs."""

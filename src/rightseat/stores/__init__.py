@@ -2,4 +2,6 @@
 
 - memory: MemoryStore, bounded and gone with the process.
 - sqlite: SQLiteStore, one file in the data folder.
+- postgres: PostgresStore, a database that several machines share.
+- encoding: entries and records as JSON. transfer: all rows of one store, written to another.
 """

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rightseat.types.threads import Retention
-from tests.contract.stores.members import MEMBERS, FullStore
+from tests.contract.stores.members import MEMBER_PARAMS, FullStore
 from tests.contract.stores.sample_runs import TickingClock
 
 
@@ -20,7 +20,7 @@ def retention() -> Retention:
     return Retention()
 
 
-@pytest.fixture(params=list(MEMBERS.values()), ids=list(MEMBERS))
+@pytest.fixture(params=MEMBER_PARAMS)
 async def store(
     request: pytest.FixtureRequest, tmp_path: Path, clock: TickingClock, retention: Retention
 ) -> AsyncIterator[FullStore]:

@@ -1,10 +1,14 @@
 """Every Store, made with a clock, a capacity and a folder of the test's own."""
 
 import asyncio
+import itertools
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, cast
+
+import pytest
 
 from rightseat.stores.memory import MemoryStore
 from rightseat.stores.sqlite import SQLiteStore
@@ -33,16 +37,16 @@ class AlternatingStore:
     """Two stores on one folder, as two workers have them; each operation is for the other one, but a run is written by
     the one that began it. Nothing that one of them remembers may be wrong after what the other has done."""
 
-    def __init__(self, stores: Sequence[SQLiteStore]) -> None:
+    def __init__(self, stores: Sequence[Any]) -> None:
         self.stores = stores
         self.count = 0
         self.stored: list[asyncio.Future[None]] = []
         """Entries that readers are not shown yet."""
         self.worker = stores[0].worker
-        self.writers: dict[tuple[Owner, str], SQLiteStore] = {}
-        self.claimants: dict[str, SQLiteStore] = {}
+        self.writers: dict[tuple[Owner, str], Any] = {}
+        self.claimants: dict[str, Any] = {}
 
-    def next_store(self) -> SQLiteStore:
+    def next_store(self) -> Any:
         self.count += 1
         return self.stores[self.count % len(self.stores)]
 
@@ -50,7 +54,7 @@ class AlternatingStore:
         self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry], fence: int = ANY_FENCE
     ) -> asyncio.Future[None]:
         writer = self.writers.get((owner, thread)) or self.next_store()
-        stored = writer.append_entries(owner, thread, first, entries, fence)
+        stored: asyncio.Future[None] | None = writer.append_entries(owner, thread, first, entries, fence)
         assert stored is not None, "every entry is logged before it is shown"
         self.stored.append(stored)
         return stored
@@ -59,10 +63,10 @@ class AlternatingStore:
         await self.wait_stored()
         store = self.next_store()
         try:
-            lease = await store.begin_run(owner, thread, run, **options)
+            lease: Lease = await store.begin_run(owner, thread, run, **options)
         except asyncio.CancelledError:
             # The other one sees the thread free as soon as that is committed.
-            await store.writer.run(lambda: None)
+            await self.wait_undone(store)
             raise
         self.worker, self.writers[owner, thread] = store.worker, store
         return lease
@@ -71,14 +75,17 @@ class AlternatingStore:
         """As another worker than the one that began the run."""
         await self.wait_stored()
         store = next(store for store in self.stores if store is not self.writers.get((owner, thread)))
-        lease = await store.take_over_run(owner, thread, holder)
+        lease: Lease | None = await store.take_over_run(owner, thread, holder)
         if lease is not None:
             self.worker, self.writers[owner, thread] = store.worker, store
         return lease
 
+    async def wait_undone(self, store: Any) -> None:
+        await store.writer.run(lambda: None)
+
     async def claim_continuation(self, *args: Any) -> Continuation | None:
         store = self.next_store()
-        continuation = await store.claim_continuation(*args)
+        continuation: Continuation | None = await store.claim_continuation(*args)
         if continuation is not None:
             self.claimants[continuation.ticket] = store
             self.worker = store.worker
@@ -117,6 +124,55 @@ def make_shared_store(folder: Path, *, clock: Callable[[], float], **options: An
     return cast(FullStore, AlternatingStore(stores))
 
 
+class AlternatingPostgresStore(AlternatingStore):
+    """Two processes' stores in one database. What is deleted in the background is deleted before the next operation."""
+
+    async def begin_run(self, owner: Owner, thread: str, run: str, **options: str) -> Lease:
+        lease = await super().begin_run(owner, thread, run, **options)
+        await self.sweep()
+        return lease
+
+    async def wait_undone(self, store: Any) -> None:
+        await store.wait_idle()
+
+    async def sweep(self) -> None:
+        for store in self.stores:
+            await store.wait_idle()
+        await self.stores[0].sweep.sweep()
+
+    def __getattr__(self, name: str) -> Any:
+        call = super().__getattr__(name)
+
+        async def call_and_sweep(*args: Any, **options: Any) -> Any:
+            result = await call(*args, **options)
+            if name.startswith("save_"):
+                await self.sweep()
+            return result
+
+        return call_and_sweep
+
+
+schema_numbers = itertools.count()
+
+
+def make_schema_name() -> str:
+    """Make a name that no other test has."""
+    return f"test_{os.getpid()}_{next(schema_numbers)}"
+
+
+def make_postgres_store(folder: Path, *, clock: Callable[[], float], **options: Any) -> FullStore:
+    from rightseat.stores.postgres.store import PostgresStore
+    from tests.kit.postgres import get_session_server
+
+    url, schema = get_session_server().url, make_schema_name()
+    stores = [PostgresStore(url, schema=schema, pool=4, clock=clock, **options) for _ in range(2)]
+    return cast(FullStore, AlternatingPostgresStore(stores))
+
+
 MEMBERS: dict[str, MakeStore] = {"memory": make_memory_store, "sqlite": make_sqlite_store}
 if sys.platform != "win32":
     MEMBERS["sqlite shared"] = make_shared_store
+    MEMBERS["postgres"] = make_postgres_store
+MEMBER_PARAMS = [
+    pytest.param(make, id=name, marks=[pytest.mark.io] if name == "postgres" else []) for name, make in MEMBERS.items()
+]

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from rightseat.errors import Conflict
+from rightseat.stores.postgres.store import PostgresStore
 from rightseat.stores.sqlite.shared import SharedSQLiteStore
 from rightseat.types.events import RunFinished, RunStarted, TextDelta, TextStart
 from rightseat.types.threads import Lease, ThreadEntry
@@ -15,9 +16,16 @@ from rightseat.types.turn import Owner
 ME = Owner("me")
 
 
+def open_store(place: str, *more: str) -> SharedSQLiteStore | PostgresStore:
+    """Open the store in a folder, or in a schema of a database."""
+    if place.startswith("postgresql:"):
+        return PostgresStore(place, schema=more[0])
+    return SharedSQLiteStore(Path(place), Path(place) / "run")
+
+
 class Commands:
-    def __init__(self, folder: Path) -> None:
-        self.store = SharedSQLiteStore(folder, folder / "run")
+    def __init__(self, *place: str) -> None:
+        self.store = open_store(*place)
         self.leases: dict[str, Lease] = {}
         self.said: dict[str, int] = {}
 
@@ -70,9 +78,15 @@ class Commands:
             signal.pause()
         return str(pid)
 
+    async def block(self) -> str:
+        """Block the event loop until the input ends."""
+        print("blocking", flush=True)
+        sys.stdin.read()
+        return "ended"
+
 
 async def main() -> None:
-    commands = Commands(Path(sys.argv[1]))
+    commands = Commands(*sys.argv[1:])
     print(commands.store.worker, flush=True)
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):

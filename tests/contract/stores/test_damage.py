@@ -32,6 +32,7 @@ from rightseat.types.stores import CallState, Continuation, OpenQuestion, Pendin
 from rightseat.types.threads import RUN_RESTARTED, NumberedEntry, RunEnded, ThreadEntry, UserInput
 from rightseat.types.tools import Ask
 from rightseat.types.turn import Owner
+from tests.kit.rounds import sample_evenly
 from tests.kit.timeouts import HANG_TIMEOUT
 
 OWNERS = [Owner("alice"), Owner("alicf"), Owner("bob")]
@@ -175,7 +176,7 @@ async def repeat_runs(store: SQLiteStore) -> int:
 
 @pytest.mark.slow
 @pytest.mark.demand("security.store_damage")
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", [0, 1, *(pytest.param(part, marks=pytest.mark.long) for part in range(2, 8))])
 async def test_bytes_flipped_in_200_places(truth: Truth, tmp_path: Path, part: int) -> None:
     total = sum(map(len, truth.entries.values()))
     for seed in range(part, PLACES, 8):
@@ -201,7 +202,7 @@ async def test_bytes_flipped_in_200_places(truth: Truth, tmp_path: Path, part: i
 @pytest.mark.slow
 @pytest.mark.demand("security.store_damage")
 async def test_a_damaged_file_is_refused_by_setting_and_stays(truth: Truth, tmp_path: Path) -> None:
-    for seed in range(0, PLACES, 7):
+    for seed in sample_evenly(range(0, PLACES, 7)):
         folder = tmp_path / str(seed)
         folder.mkdir()
         copy_damaged(truth, folder, seed)
@@ -227,7 +228,7 @@ async def test_a_large_damaged_file_opens_and_returns_nothing_wrong(
     truth: Truth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: int
 ) -> None:
     monkeypatch.setattr(repair, "CHECKED_AT_START", 0)
-    for seed in range(0, PLACES, 9):
+    for seed in sample_evenly(range(0, PLACES, 9)):
         folder = tmp_path / str(seed)
         folder.mkdir()
         copy_damaged(truth, folder, seed)

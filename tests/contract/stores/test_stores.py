@@ -13,7 +13,7 @@ from rightseat.types.messages import ImageMessagePart, Message, ProviderData, To
 from rightseat.types.stores import CallState, Continuation, OpenQuestion, PendingQuestion, Store
 from rightseat.types.tools import Ask
 from rightseat.types.turn import Owner
-from tests.contract.stores.members import MEMBERS, FullStore, MakeStore
+from tests.contract.stores.members import MEMBER_PARAMS, FullStore, MakeStore
 
 ME, YOU = Owner("me"), Owner("you")
 TICKET = "a" * 24
@@ -32,7 +32,7 @@ class StoreSetup:
         self.store = self.make(self.folder, capacity=CAPACITY, lifetime=LIFETIME, clock=lambda: self.now)
 
 
-@pytest.fixture(params=list(MEMBERS.values()), ids=list(MEMBERS))
+@pytest.fixture(params=MEMBER_PARAMS)
 async def setup(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[StoreSetup]:
     bench = StoreSetup(request.param, tmp_path)
     yield bench

@@ -17,11 +17,11 @@ from rightseat.runtime.shared_threads import SharedRun, SharedThreadRuns
 from rightseat.runtime.threads import RUN_STOPPED, ThreadRuns
 from rightseat.stores.memory import MemoryStore
 from rightseat.types.events import RunFailed, RunFinished, RunStarted, TextDelta
-from rightseat.types.live import STOP_RUN, ControlMessage
+from rightseat.types.live import READ_RUN, STOP_RUN, ControlMessage
 from rightseat.types.streams import closing
-from rightseat.types.threads import ANY_FENCE, RUN_RESTARTED, NumberedEntry, ThreadBusy
+from rightseat.types.threads import ANY_FENCE, RUN_RESTARTED, NumberedEntry, StopPending, ThreadBusy
 from tests.kit.timeouts import HANG_TIMEOUT
-from tests.kit.waiting import wait_until
+from tests.kit.waiting import read_into, wait_until
 from tests.unit.runtime.shared_workers import (
     ME,
     LoggingStore,
@@ -266,7 +266,9 @@ async def test_a_worker_that_hangs_makes_stop_wait_for_a_while_only(
     workers.b.poll_seconds = 0.01
     await workers.start(workers.a)
     workers.a.plane.handle(STOP_RUN, lambda message: None)
-    assert await workers.b.stop(ME, "t")
+    with pytest.raises(StopPending) as pending:
+        await workers.b.stop(ME, "t")
+    assert pending.value.is_kept, "the message was taken"
     assert "has not stopped" in caplog.text
     with pytest.raises(ThreadBusy):
         await workers.b.delete(ME, "t")
@@ -397,6 +399,67 @@ async def test_a_reader_elsewhere_keeps_a_run_alive(make_workers: MakeWorkers) -
     assert (await collect(workers.b.follow(ME, "t")))[-1][1] == RUN_STOPPED
 
 
+async def count_notifications(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that grows with each notification of worker A."""
+    told: list[str] = []
+    notify = MemoryPlane.notify
+
+    def note(self: MemoryPlane, owner: Owner, thread: str) -> None:
+        told.append(thread)
+        notify(self, owner, thread)
+
+    monkeypatch.setattr(MemoryPlane, "notify", note)
+    return told
+
+
+@pytest.mark.demand("scale.told_where_followed")
+async def test_words_are_told_elsewhere_only_while_somebody_follows_there(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers.b.poll_seconds = HANG_TIMEOUT
+    async with reading(await workers.start(workers.a)) as here:
+        workers.model.say("a")
+        await wait_for_words(here, "a")
+        told = await count_notifications(workers, monkeypatch)
+        workers.model.say("b", "c")
+        await wait_for_words(here, "abc")
+        assert told == []
+        async with reading(workers.b.follow(ME, "t")) as seen:
+            await wait_for_words(seen, "abc")
+            for number, word in enumerate("defgh"):
+                workers.model.say(word)
+                await wait_for_words(seen, "abcdefgh"[: number + 4])
+        assert len(told) >= 5
+        workers.model.say(None)
+
+
+@pytest.mark.demand("scale.told_where_followed")
+async def test_a_reader_whose_word_was_lost_sends_it_again(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message is a hint: the reader polls until the run's worker knows of it."""
+    lost: list[ControlMessage] = []
+    send = MemoryPlane.send
+
+    async def lose_first(self: MemoryPlane, worker: str, message: ControlMessage) -> bool:
+        if message.kind == READ_RUN and not lost:
+            lost.append(message)
+            return True
+        return await send(self, worker, message)
+
+    monkeypatch.setattr(MemoryPlane, "send", lose_first)
+    workers.b.poll_seconds = 0.05
+    async with reading(await workers.start(workers.a)) as here, reading(workers.b.follow(ME, "t")) as seen:
+        await wait_until(lambda: bool(lost))
+        workers.model.say("a")
+        await wait_for_words(here, "a")
+        [active] = workers.a.active_runs.values()
+        assert isinstance(active, SharedRun)
+        for word in "bcdefgh":
+            workers.model.say(word)
+            await wait_until(lambda word=word: has_word(seen, word))  # type: ignore[misc]
+        await wait_until(lambda: active.is_followed)
+        workers.model.say(None)
+
+
 def has_word(seen: list[NumberedEntry], word: str) -> bool:
     return word in join_words(seen)
 
@@ -430,3 +493,32 @@ async def test_nothing_is_shown_that_the_log_does_not_have(is_logged_first: bool
 def test_both_kinds_have_the_same_methods() -> None:
     own = {name for name in vars(ThreadRuns) if not name.startswith("_")}
     assert own <= set(dir(SharedThreadRuns))
+
+
+@pytest.mark.demand("cluster.woken_replicas")
+@pytest.mark.parametrize("is_followed", [True, False], ids=["followed", "twin that looks once"])
+async def test_readers_of_a_run_that_was_taken_over_follow_it_there(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch, is_followed: bool
+) -> None:
+    if not is_followed:
+        monkeypatch.setattr(SharedThreadRuns, "stream_lost", ThreadRuns.stream_lost)
+    seen: list[NumberedEntry] = []
+    reader = asyncio.create_task(read_into(await workers.start(workers.a), seen))
+    workers.model.say("one ")
+    await wait_for_words(seen, "one ")
+    holder = await workers.b.store.get_lease_holder(ME, "t")
+    assert holder is not None
+    lease = await workers.b.store.take_over_run(ME, "t", holder)
+    assert lease is not None
+    # The worker that has lost the run learns it with its next word, before the run ends at the other one.
+    workers.model.say("late ")
+    async with asyncio.timeout(HANG_TIMEOUT):
+        await workers.model.closed.wait()
+        if not is_followed:
+            await reader
+        stored = workers.b.store.append_entries(ME, "t", lease.last + 1, [RunFinished("stop")], lease.fence)
+        if stored is not None:
+            await stored
+        await reader
+    assert join_words(seen) == "one "
+    assert (seen[-1] == (lease.last + 1, RunFinished("stop"))) is is_followed

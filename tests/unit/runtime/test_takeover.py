@@ -54,7 +54,16 @@ async def start_steps(workers: Workers, runner: StepRunner, **client: Any) -> As
         assistant="f",
         client=TurnClient(**client),
     )
-    return await workers.a.start(turn, runner)
+    items = await workers.a.start(turn, runner)
+    await wait_recorded(workers, "t")
+    return items
+
+
+async def wait_recorded(workers: Workers, thread: str) -> None:
+    """A run is recorded beside its start, which does not wait for that."""
+    active = workers.a.active_runs.get((ME.name, thread))
+    if active is not None and active.recording is not None:
+        await active.recording
 
 
 def count(items: list[NumberedEntry], kind: type) -> int:
@@ -184,6 +193,7 @@ async def test_stop_ends_one_run_of_a_dead_worker_and_leaves_the_others(workers:
     await wait_until(lambda: len(runner.done) == 1)
     other = Turn(messages=(text_message("user", "hi"),), thread="t2", run="r2", owner=ME, assistant="f")
     await workers.a.start(other, runner)
+    await wait_recorded(workers, "t2")
     await wait_until(lambda: len(runner.turns) == 2)
     workers.kill(workers.a)
     assert await workers.b.stop(ME, "t")

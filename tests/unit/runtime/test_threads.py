@@ -27,7 +27,7 @@ from rightseat.types.threads import (
     UserInput,
     is_delta,
 )
-from tests.contract.stores.members import MEMBERS, FullStore
+from tests.contract.stores.members import MEMBER_PARAMS, FullStore, MakeStore
 from tests.kit.app_server import FakeModel, reply_text
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.kit.waiting import read_into, wait_until
@@ -66,7 +66,7 @@ class RuntimeThreads(ThreadRuns):
         return await self.start(turn, self.runtime.run)
 
 
-@pytest.fixture(params=list(MEMBERS.values()), ids=list(MEMBERS))
+@pytest.fixture(params=MEMBER_PARAMS)
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[FullStore]:
     keeper: FullStore = request.param(tmp_path, clock=time.time)
     yield keeper
@@ -472,10 +472,10 @@ async def test_after_a_restart_the_thread_is_replayed_and_goes_on(tmp_path: Path
 
 
 @pytest.mark.demand("scale.fence")
-@pytest.mark.parametrize("kind", list(MEMBERS))
-async def test_a_run_that_lost_its_thread_shows_what_the_store_has(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("make", MEMBER_PARAMS)
+async def test_a_run_that_lost_its_thread_shows_what_the_store_has(make: MakeStore, tmp_path: Path) -> None:
     """Its worker was declared dead: nothing more of it is shown or kept, and its reader gets the end from the store."""
-    gate, store = GatedModel(), MEMBERS[kind](tmp_path, clock=time.time)
+    gate, store = GatedModel(), make(tmp_path, clock=time.time)
     runs = RuntimeThreads(gate, store)
     seen: list[NumberedEntry] = []
     reading = asyncio.create_task(read_into(await runs.start_run(make_turn()), seen))

@@ -7,6 +7,7 @@ import pytest
 from rightseat import AgentCard, CardEndpoints, CustomFeature, FeatureChoice
 from rightseat.errors import ConfigError
 from rightseat.types.agent_card import describe_options, resolve_options
+from tests.kit.cases import each_case
 
 SIZES = (FeatureChoice("Small", "s"), FeatureChoice("Large", "l"))
 CARD = AgentCard(
@@ -24,7 +25,7 @@ DEFAULTS = {"deep-research": False, "web-search": True, "size": "s", "tone": ""}
 
 
 @pytest.mark.demand("openbb.options_reach_tools")
-@pytest.mark.parametrize(
+@each_case(
     ("posted", "changed"),
     [
         (None, {}),
@@ -48,7 +49,7 @@ def test_options_in_words() -> None:
 
 
 @pytest.mark.demand("openbb.agents_described_by_authors")
-@pytest.mark.parametrize(
+@each_case(
     ("fields", "problem"),
     [
         ({"id": "a b"}, "id: use letters"),

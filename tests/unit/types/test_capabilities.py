@@ -10,13 +10,14 @@ from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.types.messages import ImageMessagePart, Message, TextMessagePart, ToolCall, text_message
 from rightseat.types.model import BoundModel, Capabilities, Prompt, SamplingSettings, ToolChoice, ToolSpec
 from tests.kit.app_server import FakeModel
+from tests.kit.cases import each_case
 
 ADD = ToolSpec("add", "Adds.", {"type": "object"})
 PICTURE = Message("user", (TextMessagePart("What is this?"), ImageMessagePart("data:image/png;base64,AA==")))
 
 
 @pytest.mark.demand("models.table_model_tools_parallel")
-@pytest.mark.parametrize(
+@each_case(
     ("provider", "name", "facts"),
     [
         ("openai", "gpt-4o-2024-08-06", {"images": True, "schema": True, "context": 128_000}),

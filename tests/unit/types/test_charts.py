@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import pytest
-
 from rightseat.types.charts import RowChart, list_chart_rows, parse_chart
+from tests.kit.cases import each_case
 
 ROWS = [{"month": "May", "sales": 12, "cost": 3}, {"month": "June", "sales": 31, "cost": 4}]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "chart"),
     [
         (

@@ -8,6 +8,7 @@ import pytest
 
 from rightseat.types.json_rows import count_rows, to_json_rows
 from rightseat.types.json_values import MAX_ITEMS, NotJsonError, encode_json, is_large, to_json_value
+from tests.kit.cases import each_case
 
 DAY = datetime.date(2026, 11, 16)
 
@@ -55,7 +56,7 @@ def test_what_has_no_rows(value: Any) -> None:
     assert to_json_rows([]).rows == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "large"),
     [
         (None, False),

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from rightseat.types.language import detect_language, find_language
 from rightseat.types.messages import text_message
+from tests.kit.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("What time is it?", "en"),

@@ -26,6 +26,7 @@ from rightseat.types.model import (
     find_protocol,
 )
 from tests.kit.app_server import FakeModel
+from tests.kit.cases import each_case
 
 SOURCES = Path(rightseat.__file__).parent
 CAPABILITIES = (
@@ -158,7 +159,7 @@ def find_capability_lookups(folder: str) -> Iterator[str]:
                     yield f"{path.relative_to(SOURCES)}:{node.lineno}: __getattr__"
 
 
-@pytest.mark.parametrize("folder", ["engine", "runtime", "middleware", "wiring", "doctor", "plugins/flows"])
+@each_case("folder", ["engine", "runtime", "middleware", "wiring", "doctor", "plugins/flows"])
 def test_capabilities_are_not_looked_up_by_name(folder: str) -> None:
     assert (SOURCES / folder).is_dir()
     assert list(find_capability_lookups(folder)) == []

@@ -46,6 +46,13 @@ def test_each_text_call_and_result_is_a_message_and_a_truncated_call_is_none() -
     )
 
 
+def test_a_call_with_a_result_and_no_end_is_none_of_the_clients() -> None:
+    output = RunOutput([CallStart("c", "show", "m", True), CallArgs("c", "{"), CallResult("c", "error", failed=True)])
+    [call] = output.ended_calls
+    assert call.start == CallStart("c", "show", "m", client=False)
+    assert [message.role for message in output.messages] == ["assistant", "tool"]
+
+
 def test_texts_are_joined_with_a_blank_line_and_refusals_apart() -> None:
     output = RunOutput(EVENTS)
     assert output.join_texts() == "Let me see.\n\nI must not."

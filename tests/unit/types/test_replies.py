@@ -13,6 +13,7 @@ from rightseat.types.replies import (
     is_only_thanks,
     parse_consent,
 )
+from tests.kit.cases import each_case
 
 CORPUS: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("replies.toml").read_text("utf-8"))
 EXPECTED = {"yes": True, "no": False, "neither": None}
@@ -39,13 +40,13 @@ def test_no_sentence_is_taken_for_something_else() -> None:
 
 
 @pytest.mark.demand("approvals.how_people_say_yes")
-@pytest.mark.parametrize("end", [" but only two", "?", ", if free", " not", "，但是只要两个", "吗", "的话", " p-001"])
+@each_case("end", [" but only two", "?", ", if free", " not", "，但是只要两个", "吗", "的话", " p-001"])
 def test_no_yes_survives_a_condition_a_question_or_a_change(end: str) -> None:
     assert [sentence for sentence in CORPUS["yes"] if parse_consent(sentence.strip() + end)] == []
 
 
 @pytest.mark.demand("approvals.how_people_say_yes")
-@pytest.mark.parametrize("begin", ["don't ", "do not ", "never ", "if ", "why ", "不要", "如果", "是否", "没有说"])
+@each_case("begin", ["don't ", "do not ", "never ", "if ", "why ", "不要", "如果", "是否", "没有说"])
 def test_no_yes_survives_a_negation_before_it(begin: str) -> None:
     assert [sentence for sentence in CORPUS["yes"] if parse_consent(begin + sentence.strip().split(",")[0])] == []
 
@@ -72,14 +73,14 @@ def split_sentences(text: str) -> list[str]:
 
 
 @pytest.mark.demand("approvals.words_that_ask_nothing")
-@pytest.mark.parametrize("text", split_sentences(ASK_NOTHING))
+@each_case("text", split_sentences(ASK_NOTHING))
 def test_words_that_ask_for_nothing(text: str) -> None:
     assert asks_nothing(text)
     assert not asks_for_run(text)
 
 
 @pytest.mark.demand("approvals.words_that_ask_nothing")
-@pytest.mark.parametrize("text", ["", *split_sentences(ASK_SOMETHING)])
+@each_case("text", ["", *split_sentences(ASK_SOMETHING)])
 def test_words_that_ask_for_something(text: str) -> None:
     assert not asks_nothing(text)
 

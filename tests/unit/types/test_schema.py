@@ -18,6 +18,7 @@ from rightseat.types.schema import (
     get_validator,
     nesting_depth,
 )
+from tests.kit.cases import each_case
 from tests.kit.timeouts import HANG_TIMEOUT
 
 FORM = {
@@ -60,7 +61,7 @@ def schema_server() -> Iterator[tuple[str, list[str]]]:
         thread.join()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "words"),
     [
         ({"a": 1}, None),

@@ -9,6 +9,7 @@ import pytest
 import rightseat
 from rightseat.types.language import LANGUAGES
 from rightseat.types.sentences import SENTENCES, get_sentence
+from tests.kit.cases import each_case
 
 PACKAGE = Path(rightseat.__file__).parent
 
@@ -18,7 +19,7 @@ def list_values(text: str) -> set[str]:
 
 
 @pytest.mark.demand("language.sentences_in_persons_language")
-@pytest.mark.parametrize("key", SENTENCES)
+@each_case("key", SENTENCES)
 def test_a_sentence_is_there_in_every_language_with_the_same_values(key: str) -> None:
     assert tuple(SENTENCES[key]) == LANGUAGES
     names = list_values(SENTENCES[key]["en"])

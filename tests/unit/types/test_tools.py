@@ -26,6 +26,7 @@ from rightseat.types.tools import (
 )
 from rightseat.types.turn import Turn
 from tests.kit.app_server import FakeModel, reply_calls, reply_text
+from tests.kit.cases import each_case
 
 
 @dataclass
@@ -37,7 +38,7 @@ class Model(pydantic.BaseModel):
     a: int = 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "text"),
     [
         (None, ""),

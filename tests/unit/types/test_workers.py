@@ -9,6 +9,7 @@ from rightseat.types.messages import MESSAGE_SIZE, measure_messages, text_messag
 from rightseat.types.text import SAMPLE_CHARS, estimate_tokens, sample_text
 from rightseat.types.turn import InterruptAnswer, Turn, measure_turn
 from rightseat.types.workers import INLINE_SIZE, PIECE_CHARS, run_sized, split_text
+from tests.kit.cases import each_case
 
 language: ContextVar[str] = ContextVar("language", default="")
 
@@ -44,9 +45,7 @@ def test_a_conversation_is_measured_up_to_what_counts_as_large() -> None:
     assert measure_turn(Turn(messages=(), answers=(InterruptAnswer("i", text="x" * (INLINE_SIZE + 1)),))) > INLINE_SIZE
 
 
-@pytest.mark.parametrize(
-    "text", ["", "abc", "中文", "a中b", "\u2e7f\u2e80\u2fff\u3000\uffff", "é€😀", "\ud83d", "\u2eba\u2ebf⺀"]
-)
+@each_case("text", ["", "abc", "中文", "a中b", "\u2e7f\u2e80\u2fff\u3000\uffff", "é€😀", "\ud83d", "\u2eba\u2ebf⺀"])
 def test_wide_characters_are_counted_by_their_first_bytes(text: str) -> None:
     wide = sum(char > "\u2e7f" for char in text)
     assert estimate_tokens(text) == wide + (len(text) - wide + 3) // 4

@@ -5,6 +5,7 @@
   totals: sums over the tables that every process sees alike.
 - shared: SharedSQLiteStore, for several processes. presence: which of them are alive.
 - repair: what is readable of a damaged file, in a new one. pages: raw pages of a file and its log.
+- transfer: rows from and to another store.
 """
 
 from rightseat.stores.sqlite.store import SQLiteStore

@@ -99,6 +99,12 @@ class WorkerLocks:
     def find_free_locks(self, workers: Collection[str]) -> set[str]:
         return {worker for worker in workers if worker != self.worker and self.is_free(worker)}
 
+    def count_files(self) -> int:
+        """Count the workers that have not left; some may have died."""
+        with contextlib.suppress(OSError):
+            return max(1, sum(name.isdecimal() for name in os.listdir(self.folder)))
+        return 1
+
     def is_free(self, worker: str, *, remove: bool = False) -> bool:
         return not worker.isdecimal() or is_lock_free(self.folder / worker, remove=remove)
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import cast
 
 from rightseat.errors import ConfigError
+from rightseat.stores.encoding import LOST_RUN
 from rightseat.stores.sqlite.database import (
     CHECK_SUFFIX,
     COVERED_COLUMNS,
@@ -38,7 +39,7 @@ from rightseat.stores.sqlite.database import (
     open_read_only,
 )
 from rightseat.stores.sqlite.pages import PageFile, Value, WriteAheadLog
-from rightseat.stores.sqlite.threads import LOST_RUN, ThreadKey
+from rightseat.stores.sqlite.threads import ThreadKey
 from rightseat.types.text import pluralize
 from rightseat.types.threads import RUN_NUMBERS
 

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rightseat.errors import ConfigError, StoreDamaged
+from rightseat.stores.encoding import BUFFERED_EVENTS
 from rightseat.stores.sqlite import repair
 from rightseat.stores.sqlite.database import DAMAGED, DamagedFile, ReadJob, StoreHealth, open_database
 from rightseat.stores.sqlite.presence import FileLock, WorkerLocks
-from rightseat.stores.sqlite.store import BUFFERED_EVENTS, SQLiteStore
+from rightseat.stores.sqlite.store import SQLiteStore
 from rightseat.stores.sqlite.threads import FencedKey, PendingEntry, ThreadKey
 from rightseat.types.threads import ANY_FENCE, OrphanedRun, ThreadEntry, make_resume_key
 from rightseat.types.turn import Owner
@@ -108,18 +109,26 @@ class SharedSQLiteStore(SQLiteStore):
         self.is_urgent = False
         """Whether something waits that is no delta."""
         with ExitStack() as unless_opened:
-            unless_opened.callback(self.leave)
+            unless_opened.callback(self.release_locks)
             super().__init__(folder, **options)
             unless_opened.pop_all()
         self.users.settle()
 
-    def leave(self) -> None:
+    def release_locks(self) -> None:
         for locks in self.joined:
             locks.release()
+
+    async def leave(self) -> None:
+        """Count as dead for the other workers from now on."""
+        self.release_locks()
 
     @property
     def is_shared(self) -> bool:
         return True
+
+    @property
+    def replicas(self) -> int:
+        return self.presence.count_files()
 
     async def find_dead(self, workers: Collection[str]) -> set[str]:
         return await self.presence.find_dead(workers)
@@ -161,7 +170,7 @@ class SharedSQLiteStore(SQLiteStore):
         """End the runs of workers whose locks are free, but those that a worker can go on with."""
         if self.users.is_first:
             self.records.totals.recount()
-        self.leave()
+        self.release_locks()
         self.presence = WorkerLocks(self.run_folder, self.worker)
         self.joined = [self.presence]
         dead = self.presence.find_free_locks(self.thread_table.list_lease_workers())
@@ -199,7 +208,8 @@ class SharedSQLiteStore(SQLiteStore):
         self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry], fence: int = ANY_FENCE
     ) -> asyncio.Future[None]:
         leased = ((owner.name, thread), fence)
-        self.unwritten += [(leased, number, entry) for number, entry in enumerate(entries, first)]
+        for number, entry in enumerate(entries, first):
+            self.unwritten.append((leased, number, entry))
         stored = self.flushed.get(leased)
         if stored is None:
             stored = self.flushed[leased] = asyncio.get_running_loop().create_future()
@@ -247,4 +257,4 @@ class SharedSQLiteStore(SQLiteStore):
         try:
             await super().close()
         finally:
-            self.leave()
+            self.release_locks()

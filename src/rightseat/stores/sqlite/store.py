@@ -12,15 +12,21 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
 from rightseat.errors import StoreFailed
+from rightseat.stores.encoding import (
+    BUFFERED_EVENTS,
+    MAX_UNWRITTEN,
+    continuation_decoder,
+    decode_record,
+    encode_json,
+    question_decoder,
+)
 from rightseat.stores.sqlite import repair
 from rightseat.stores.sqlite.database import FolderLock, ReadJob, StoreHealth, WriterThread, checksum_row, verify_row
 from rightseat.stores.sqlite.threads import FencedKey, PendingEntry, ThreadKey, ThreadTable
 from rightseat.stores.sqlite.totals import RECORD_NUMBER, Totals
-from rightseat.types.events import CallArgs, ReasoningDelta, SubRunEvent, TextDelta
 from rightseat.types.stores import CONTINUATION_SECONDS, Continuation, PendingQuestion, collect_ids_and_tokens
 from rightseat.types.threads import (
     ANY_FENCE,
@@ -41,13 +47,6 @@ T = TypeVar("T")
 RecordKind = Literal["continuation", "question", "result", "note"]
 DATABASE_FILE = "rightseat.db"
 FLUSH_SECONDS = 0.5
-# Entries that wait while the disk fails; further ones are not kept.
-MAX_UNWRITTEN = 20_000
-# Events that wait for the next flush instead of causing one, and are shown before it: a crash may lose them.
-BUFFERED_EVENTS = (TextDelta, ReasoningDelta, CallArgs, SubRunEvent)
-_encode = msgspec.json.Encoder(enc_hook=str).encode
-_continuation_decoder = msgspec.json.Decoder(Continuation)
-_question_decoder = msgspec.json.Decoder(PendingQuestion)
 
 
 class SupportsClose(Protocol):
@@ -324,10 +323,10 @@ class SQLiteStore:
         await self.run(lambda: self.unclaim(owner, resume_token))
 
     def load_continuation(self, owner: Owner, resume_token: str) -> Continuation | None:
-        return decode_record(self.records.get("continuation", owner, resume_token), _continuation_decoder)
+        return decode_record(self.records.get("continuation", owner, resume_token), continuation_decoder)
 
     def put_continuation(self, continuation: Continuation) -> None:
-        self.records.put("continuation", continuation.owner, continuation.ticket, _encode(continuation))
+        self.records.put("continuation", continuation.owner, continuation.ticket, encode_json(continuation))
 
     def unclaim(self, owner: Owner, resume_token: str) -> None:
         continuation = self.load_continuation(owner, resume_token)
@@ -335,16 +334,16 @@ class SQLiteStore:
             self.put_continuation(replace(continuation, claimed_by=""))
 
     async def save_pending_question(self, owner: Owner, conversation: str, question: PendingQuestion) -> None:
-        body = _encode(question)
+        body = encode_json(question)
         await self.run(lambda: self.records.put("question", owner, conversation, body))
 
     async def get_pending_question(self, owner: Owner, conversation: str) -> PendingQuestion | None:
         body = await self.read(lambda: self.records.get("question", owner, conversation))
-        return decode_record(body, _question_decoder)
+        return decode_record(body, question_decoder)
 
     async def take_pending_question(self, owner: Owner, conversation: str) -> PendingQuestion | None:
         body = await self.run(lambda: self.records.pop("question", owner, conversation))
-        return decode_record(body, _question_decoder)
+        return decode_record(body, question_decoder)
 
     async def save_results(self, owner: Owner, results: dict[str, str]) -> None:
         bodies = {call: text.encode("utf-8", "surrogatepass") for call, text in results.items()}
@@ -440,7 +439,8 @@ class SQLiteStore:
         self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry], fence: int = ANY_FENCE
     ) -> asyncio.Future[None] | None:
         leased = ((owner.name, thread), fence)
-        self.unwritten += [(leased, number, entry) for number, entry in enumerate(entries, first)]
+        for number, entry in enumerate(entries, first):
+            self.unwritten.append((leased, number, entry))
         if isinstance(entries[-1], BUFFERED_EVENTS):
             if self.flush_timer is None:
                 self.flush_timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
@@ -513,14 +513,3 @@ def ignore_outcome(done: asyncio.Future[None]) -> None:
     """Retrieve the exception of a future that nobody awaits; the failure is logged already."""
     if not done.cancelled():
         done.exception()
-
-
-def decode_record(body: bytes | None, decoder: msgspec.json.Decoder[T]) -> T | None:
-    """Decode a stored record; an undecodable one counts as missing."""
-    if body is None:
-        return None
-    try:
-        return decoder.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        log.warning("something that was kept cannot be read and is left out")
-        return None

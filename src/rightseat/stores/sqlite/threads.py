@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 import sqlite3
@@ -12,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import msgspec
 
 from rightseat.errors import Conflict
+from rightseat.stores.encoding import LOST_RUN, RUN_LOST, decode_entry, encode_entry, encode_json
 from rightseat.stores.sqlite.database import COVERED_COLUMNS, DamagedRow, checksum_row, verify_row
 from rightseat.stores.sqlite.totals import DELETED_FENCE, THREAD_BYTES, Totals
 from rightseat.types.threads import (
@@ -37,23 +37,13 @@ from rightseat.types.threads import (
 )
 from rightseat.types.turn import Owner
 
-log = logging.getLogger(__name__)
 DAY_SECONDS = 86400.0
-LOST_RUN = -1
-"""Number of a run whose entries a damaged file has lost."""
-RUN_LOST = (
-    "This run has been started before, and what it did is lost: the store's file was damaged. It is not run again "
-    "under the same id; look at what it may have changed, and send it under a new one."
-)
 ThreadKey = tuple[str, str]
 FencedKey = tuple[ThreadKey, int]
 """A thread and the fence of the lease that writes to it."""
 PendingEntry = tuple[FencedKey, int, ThreadEntry]
 EncodedRow = tuple[str, str, int, int, int, bytes, bytes, int]
 NO_CUTS = b"[]"
-_encode = msgspec.json.Encoder(enc_hook=str).encode
-_entry_decoder = msgspec.json.Decoder(ThreadEntry)
-_offsets_decoder = msgspec.json.Decoder(tuple[int, ...])
 
 
 class ThreadTable:
@@ -165,26 +155,31 @@ class ThreadTable:
         """Append entries to the threads that still have these fences; returns the leases that are another's."""
         now, total, lost = self.clock(), 0, set[FencedKey]()
         new_rows, used, ended = [], [], []
+        # One for all: making a cursor costs as much as what it does here.
+        cursor = self.database.cursor()
         for leased, numbered in by_lease.items():
             key, fence = leased
             run = fence if fence != ANY_FENCE else self.get_fence(key)
-            rows = encode_rows(key, run or 0, numbered)
+            # Nearly all rows of workers have one entry: their windows are as long as the time between two tokens.
+            merged = merge_rows(numbered) if len(numbered) > 1 else [EntryRow(numbered[0][0], *numbered[0])]
+            rows = encode_rows(key, run or 0, merged)
             size = sum(len(body) for *_, body, _ in rows)
             # The fence is checked by the statement that every append needs.
-            changed = self.database.execute(
+            cursor.execute(
                 "UPDATE threads SET last = MAX(last, ?), size = size + ? WHERE owner = ? AND id = ? AND runs = ?",
                 (numbered[-1][0], size, *key, run),
-            ).rowcount
-            if not changed:
+            )
+            if not cursor.rowcount:
                 # The thread may have been deleted meanwhile.
                 if self.has_thread(key):
                     lost.add(leased)
                 continue
             new_rows += rows
             total += size
-            if not all(is_delta(entry) for _, entry in numbered):
+            others = [row.entry for row in merged if not is_delta(row.entry)]
+            if others:
                 used.append((now, *key))
-            if any(is_run_end(entry) for _, entry in numbered):
+            if any(map(is_run_end, others)):
                 ended.append(key)
         # One statement for all threads: with many runs the statements dominate the cost of a token.
         self.database.executemany(
@@ -373,32 +368,19 @@ def decode_threads(rows: sqlite3.Cursor) -> list[Thread]:
     return threads
 
 
-def encode_rows(key: ThreadKey, run: int, numbered: Sequence[NumberedEntry]) -> list[EncodedRow]:
-    """Merge and encode entries of a run as rows of their table."""
+def encode_rows(key: ThreadKey, run: int, merged: Iterable[EntryRow]) -> list[EncodedRow]:
+    """Encode entries of a run as rows of their table."""
     rows: list[EncodedRow] = []
-    for row in merge_rows(numbered):
+    for row in merged:
         body = encode_entry(row.entry)
         if body is not None:
-            cuts = _encode(row.offsets) if row.offsets else NO_CUTS
+            cuts = encode_json(row.offsets) if row.offsets else NO_CUTS
             checksum = checksum_row("entries", body, *key, row.first, row.last, cuts)
             rows.append((*key, row.first, row.last, run, cuts, body, checksum))
     return rows
 
 
-def encode_entry(entry: ThreadEntry) -> bytes | None:
-    """Encode an entry; None if JSON cannot represent it, such as a lone surrogate."""
-    try:
-        return _encode(entry)
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        log.warning("a %s of a thread cannot be kept: it is not JSON", type(entry).__name__)
-        return None
-
-
 def decode_row(key: ThreadKey, first: int, last: int, cuts: bytes, body: bytes, checksum: int) -> EntryRow | None:
     """Decode a row; None if another version wrote it and it is invalid here. Raises DamagedRow."""
     verify_row("entries", checksum, body, *key, first, last, cuts)
-    try:
-        return EntryRow(first, last, _entry_decoder.decode(body), _offsets_decoder.decode(cuts))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        log.warning("an entry of a thread cannot be read and is left out")
-        return None
+    return decode_entry(first, last, cuts, body)
