@@ -9,8 +9,9 @@ import uuid
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from tests.contract.doors.agui import AguiClient, CopilotKitAguiClient
+from tests.contract.doors.agui import AguiClient, CopilotKitAguiClient, parse_arguments
 from tests.contract.doors.client_result import CLIENT_TOOLS, TOOL_SCHEMA, ClientResult
+from tests.contract.doors.eulercopilot import EulerClient
 from tests.kit.client import RawHttpClient, SseFrame
 from tests.unit.doors.copilotkit import client as copilotkit
 
@@ -275,7 +276,7 @@ class GraphQLClient:
                 self.history.append(copilotkit.make_text_message(text, "assistant", id))
             case "ActionExecutionMessageOutput" if message["status"]["code"] != "Pending":
                 arguments = "".join(message["arguments"])
-                seen.calls[id] = message["name"], json.loads(arguments)
+                seen.calls[id] = message["name"], parse_arguments(arguments)
                 call = {"name": message["name"], "arguments": arguments}
                 call["parentMessageId"] = message["parentMessageId"]
                 self.history.append({"id": id, "createdAt": copilotkit.CREATED_AT, "actionExecutionMessage": call})
@@ -305,6 +306,8 @@ MEMBERS: dict[str, Callable[[str], DoorClient]] = {
     "copilotkit-executed": lambda url: GraphQLClient(url, document=copilotkit.GENERIC_DOCUMENT),
     "copilotkit-whole": lambda url: GraphQLClient(url, document=copilotkit.UNSTREAMED_DOCUMENT),
 }
+ASKING_MEMBERS: dict[str, Callable[[str], DoorClient]] = MEMBERS | {"eulercopilot": EulerClient}
+"""All doors, for cases in which the client has no tools of its own and posts no history."""
 
 DETACHED_MEMBERS = ("copilotkit-single", "copilotkit-routes")
 """Those whose runs go on when their client leaves."""

@@ -112,6 +112,7 @@ INSTEAD = {"line": "| June | 31 |", "heatmap": "| Mon | 10 | 55 |", "html": "/Su
 
 
 @pytest.mark.demand("openbb.charts_not_drawn_are_tables")
+@pytest.mark.spread("member", "which")
 @pytest.mark.parametrize("which", ARTIFACTS)
 async def test_the_model_is_told_what_the_person_got(
     make_client: Callable[[str], DoorClient], member: str, which: str

@@ -42,6 +42,10 @@ async def test_a_call_before_a_cut_one_is_run_and_the_turn_goes_on(member: str) 
     async with serve_runtime(Runtime(model=model)) as server:
         client = MEMBERS[member](server.url)
         seen = await client.send_message("show both")
+        if member not in WHOLE_MEMBERS:
+            # The cut call was shown as it came.
+            assert (seen.error, seen.calls) == ("length", {})
+            return
         assert (seen.error, list(seen.calls.values())) == (None, [("show", {"title": "one"})])
         if member.startswith("openai"):
             assert seen.finish_reason == "length"

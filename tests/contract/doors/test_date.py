@@ -6,21 +6,21 @@ import pytest
 
 from rightseat import Assistant, Runtime
 from rightseat.types.messages import CONTEXT_HEADING
-from tests.contract.doors.members import MEMBERS
+from tests.contract.doors.members import ASKING_MEMBERS
 from tests.kit.app_server import FakeModel, reply_text, serve_runtime
 
 pytestmark = pytest.mark.io
 
 
 @pytest.mark.demand("engine.date_in_prompt")
-@pytest.mark.parametrize("member", MEMBERS)
+@pytest.mark.parametrize("member", ASKING_MEMBERS)
 @pytest.mark.parametrize("tells_date", [True, False])
 async def test_the_date_is_the_last_instruction(member: str, tells_date: bool) -> None:
     model = FakeModel(reply_text("Hello"))
     days = [f"{datetime.now():%Y-%m-%d, a %A}"]
     assistant = Assistant("default", model, "Be brief.", tells_date=tells_date)
     async with serve_runtime(Runtime(assistants=[assistant])) as server:
-        await MEMBERS[member](server.url).send_message("hi")
+        await ASKING_MEMBERS[member](server.url).send_message("hi")
     days.append(f"{datetime.now():%Y-%m-%d, a %A}")
     systems = [message.text for message in model.prompts[0].messages if message.role == "system"]
     assert systems[0] == "Be brief."

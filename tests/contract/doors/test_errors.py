@@ -68,6 +68,7 @@ def parse_last_payload(outcome: Outcome) -> dict[str, Any]:
 
 
 @pytest.mark.demand("models.door_writes_error_client", "models.vendor_errors_map_same")
+@pytest.mark.spread("face", "what")
 @pytest.mark.parametrize("face", PROTOCOLS, ids=lambda face: face.name)
 @pytest.mark.parametrize("what", ERROR_CASES)
 async def test_before_anything_is_said(face: ProtocolClient, what: str) -> None:
@@ -95,6 +96,7 @@ async def test_before_anything_is_said(face: ProtocolClient, what: str) -> None:
 
 
 @pytest.mark.demand("models.door_writes_error_client")
+@pytest.mark.spread("face", "what")
 @pytest.mark.parametrize("face", PROTOCOLS, ids=lambda face: face.name)
 @pytest.mark.parametrize("what", ERROR_CASES)
 async def test_in_the_middle_of_an_answer(face: ProtocolClient, what: str) -> None:

@@ -174,6 +174,20 @@ async def test_an_approval(make_client: MakeClient, approved: bool) -> None:
     assert result == '{"removed":"/x"}' if approved else json.loads(result)["error"]["code"] == "denied"
 
 
+@pytest.mark.demand("copilotkit.answers_as_text")
+@pytest.mark.parametrize(
+    ("answer", "approved"),
+    [("yes", True), ("true", True), ('{"approved":true}', True), ("no", False), ('{"approved": false}', False)],
+)
+async def test_an_approval_answered_by_a_string(make_client: MakeClient, answer: str, approved: bool) -> None:
+    model = FakeModel(reply_calls(("remove", '{"path": "/x"}')), reply_text("As you wish."))
+    async with serve_runtime(Runtime(model=model, tools=[remove])) as server:
+        visitor = make_client(server.url)
+        assert (await visitor.send_message("remove /x")).questions
+        assert (await visitor.answer_question(answer)).text == "As you wish."
+    assert executed == (["remove /x"] if approved else [])
+
+
 @pytest.mark.demand("engine.flow_like_tool_asks")
 async def test_a_tool_like_a_flow_asks_and_goes_on_where_it_stopped(make_client: MakeClient) -> None:
     model = FakeModel(reply_calls(("flow", "{}")), reply_text("Painted."))

@@ -8,11 +8,11 @@ from rightseat import Runtime
 from rightseat.engine.loop import Assistant
 from rightseat.plugins.flows.responder import FlowResponder, make_flow_tool
 from rightseat.stores.memory import MemoryStore
-from tests.contract.doors.members import MEMBERS, DoorClient
+from tests.contract.doors.members import ASKING_MEMBERS, DoorClient
 from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
 from tests.unit.plugins.flows.conversations import RecordingTools, make_flow, make_services
 
-pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", MEMBERS)]
+pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", ASKING_MEMBERS)]
 FLOW_YAML = """
 name: f
 description: Orders what the person wants.
@@ -27,7 +27,7 @@ steps:
 
 @pytest.fixture
 def make_client(member: str) -> Callable[[str], DoorClient]:
-    return MEMBERS[member]
+    return ASKING_MEMBERS[member]
 
 
 def make_operations() -> RecordingTools:

@@ -8,18 +8,18 @@ import pytest
 
 from rightseat import Runtime
 from rightseat.plugins.http.tools import make_operation_tools
-from tests.contract.doors.members import MEMBERS, DoorClient
+from tests.contract.doors.members import ASKING_MEMBERS, DoorClient
 from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
 from tests.unit.plugins.http.plugin_values import LOCAL_POLICY, make_auth, make_object_body, make_operation, make_plugin
 from tests.unit.plugins.http.recording_api import make_json_response, serve_recording_api
 
-pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", MEMBERS)]
+pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", ASKING_MEMBERS)]
 CANARY = "canary-0123456789"
 
 
 @pytest.fixture
 def make_client(member: str) -> Callable[[str], DoorClient]:
-    return MEMBERS[member]
+    return ASKING_MEMBERS[member]
 
 
 def fill_form(client: Any, name: str, value: str) -> Any:

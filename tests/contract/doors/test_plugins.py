@@ -10,16 +10,16 @@ from rightseat.engine.loop import Assistant
 from rightseat.plugins.catalog import LoadedPlugin, PluginCatalog
 from rightseat.plugins.selection import ToolSelection
 from rightseat.wiring.runtime import RuntimeParts
-from tests.contract.doors.members import MEMBERS, DoorClient
+from tests.contract.doors.members import ASKING_MEMBERS, DoorClient
 from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
 from tests.unit.plugins.catalogs import make_large_catalog, make_plugin
 
-pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", MEMBERS)]
+pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", ASKING_MEMBERS)]
 
 
 @pytest.fixture
 def make_client(member: str) -> Callable[[str], DoorClient]:
-    return MEMBERS[member]
+    return ASKING_MEMBERS[member]
 
 
 def make_runtime(model: FakeModel, catalog: PluginCatalog, max_tools: int = 3) -> Runtime:

@@ -42,6 +42,7 @@ async def serve_vendor(name: str, member: str, **runtime: Any) -> AsyncIterator[
 
 
 @pytest.mark.demand("models.thoughts_returned_where_demanded")
+@pytest.mark.spread("member", "name")
 @pytest.mark.parametrize("name", VENDORS)
 @pytest.mark.parametrize("member", MEMBERS)
 async def test_client_tools_work_with_thinking_models(member: str, name: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from rightseat import Result, Runtime, tool
 from rightseat.types.events import Artifact, Citations, Event, StepEnd, StepStart, Suggestions
 from rightseat.types.tools import Pause
-from tests.contract.doors.members import MEMBERS
+from tests.contract.doors.members import ASKING_MEMBERS
 from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
 from tests.kit.client import RawHttpClient
 
@@ -74,13 +74,13 @@ async def run_calls(member: str, name: str, kinds: list[str]) -> tuple[Any, dict
     calls = [(name, f'{{"kind": "{kind}"}}') for kind in kinds]
     model = FakeModel(reply_calls(*calls), reply_text("Here."))
     async with serve_runtime(Runtime(model=model, tools=[show, yield_value])) as home:
-        seen = await MEMBERS[member](home.url).send_message("show it, please")
+        seen = await ASKING_MEMBERS[member](home.url).send_message("show it, please")
     results = [message.text for message in model.prompts[1].messages if message.role == "tool"]
     return seen, dict(zip(kinds, results, strict=True))
 
 
 @pytest.mark.demand("openbb.events_of_other_types")
-@pytest.mark.parametrize("member", MEMBERS)
+@pytest.mark.parametrize("member", ASKING_MEMBERS)
 async def test_events_with_fields_of_other_types_are_read_as_they_are_meant(member: str) -> None:
     seen, results = await run_calls(member, "show", list(EVENTS))
     assert seen.error is None
@@ -90,7 +90,7 @@ async def test_events_with_fields_of_other_types_are_read_as_they_are_meant(memb
 
 
 @pytest.mark.demand("openbb.events_of_other_types")
-@pytest.mark.parametrize("member", MEMBERS)
+@pytest.mark.parametrize("member", ASKING_MEMBERS)
 async def test_an_event_that_cannot_be_used_is_named_with_the_reason(member: str) -> None:
     seen, results = await run_calls(member, "show", list(UNUSABLE))
     assert seen.error is None
@@ -102,7 +102,7 @@ async def test_an_event_that_cannot_be_used_is_named_with_the_reason(member: str
 
 
 @pytest.mark.demand("openbb.events_of_other_types")
-@pytest.mark.parametrize("member", MEMBERS)
+@pytest.mark.parametrize("member", ASKING_MEMBERS)
 async def test_a_tool_that_yields_no_event_is_told_how_to_give_its_result(member: str) -> None:
     seen, results = await run_calls(member, "yield_value", list(SUBJECTS))
     assert seen.error is None

@@ -31,11 +31,11 @@ from rightseat.types.events import (
 )
 from rightseat.types.tools import Pause
 from rightseat.types.turn import Turn
-from tests.contract.doors.members import MEMBERS
+from tests.contract.doors.members import ASKING_MEMBERS
 from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
 from tests.kit.client import RawHttpClient
 
-pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", MEMBERS)]
+pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", ASKING_MEMBERS)]
 ARTIFACT_MEMBERS = ("agui", "copilotkit-single", "copilotkit-routes", "openbb-today")
 """Those whose clients draw tables; the others get them as text."""
 
@@ -86,7 +86,7 @@ async def unprintable() -> AsyncIterator[Event | Result | Pause]:
 async def test_values_that_json_lacks_reach_the_client_and_the_model(member: str) -> None:
     model = FakeModel(reply_calls(("trades", "{}")), reply_text("Here."))
     async with serve_runtime(Runtime(model=model, tools=[trades])) as home:
-        seen = await MEMBERS[member](home.url).send_message("the trades, please")
+        seen = await ASKING_MEMBERS[member](home.url).send_message("the trades, please")
     assert seen.error is None
     assert seen.text.endswith("Here.")
     [result] = [message.text for message in model.prompts[1].messages if message.role == "tool"]
@@ -100,7 +100,7 @@ async def test_values_that_json_lacks_reach_the_client_and_the_model(member: str
 async def test_what_cannot_be_encoded_is_said_to_the_model_and_the_person(member: str) -> None:
     model = FakeModel(reply_calls(("unprintable", "{}")), reply_text("Here."))
     async with serve_runtime(Runtime(model=model, tools=[unprintable])) as home:
-        seen = await MEMBERS[member](home.url).send_message("the trades, please")
+        seen = await ASKING_MEMBERS[member](home.url).send_message("the trades, please")
     assert seen.error is None
     assert "(Trades could not be shown.)" in seen.text
     assert seen.text.endswith("Here.")
@@ -158,7 +158,7 @@ async def test_strange_values_are_shown_or_said_to_be_not_shown(member: str) -> 
     calls = [("strange", json.dumps({"kind": kind})) for kind in STRANGE_VALUES]
     model = FakeModel(reply_calls(*calls), reply_text("Here."))
     async with serve_runtime(Runtime(model=model, tools=[strange])) as home:
-        seen = await MEMBERS[member](home.url).send_message("the values, please")
+        seen = await ASKING_MEMBERS[member](home.url).send_message("the values, please")
     assert seen.error is None
     assert seen.text.endswith("Here.")
     results = [message.text for message in model.prompts[1].messages if message.role == "tool"]
@@ -186,7 +186,7 @@ async def test_of_a_large_table_the_rows_that_are_left_out_are_counted(
     monkeypatch.setattr(result_text, "DEFAULT_TOKENS", 1000)
     model = FakeModel(reply_calls(("prices", "{}")), reply_text("Here."))
     async with serve_runtime(Runtime(model=model, tools=[prices])) as home:
-        seen = await MEMBERS[member](home.url).send_message("the prices, please")
+        seen = await ASKING_MEMBERS[member](home.url).send_message("the prices, please")
     assert seen.error is None
     assert seen.text.endswith("Here.")
     [result] = [message.text for message in model.prompts[1].messages if message.role == "tool"]
@@ -218,7 +218,7 @@ async def test_an_exception_of_a_writer_ends_the_stream_by_the_doors_own_error(
 ) -> None:
     async with serve_runtime(Runtime(model=FakeModel(reply_text("unused")))) as home:
         monkeypatch.setattr(home.app.runtime.runs, "respond", emit_unencodable_text)
-        door_client = MEMBERS[member](home.url)
+        door_client = ASKING_MEMBERS[member](home.url)
         door_client.history.append({"id": "1", "role": "user", "content": "hello"})
         path, body = door_client.build_request()
         async with RawHttpClient(home.url) as client:
@@ -257,6 +257,6 @@ async def test_citations_and_names_of_any_values_fail_no_answer(member: str, sou
     model = FakeModel(reply_calls(("cite", "{}")), reply_text("Here."))
     runtime = Runtime(model=model, tools=[cite]) if source == "tool" else Runtime(agents={"default": cite_as_agent})
     async with serve_runtime(runtime) as home:
-        seen = await MEMBERS[member](home.url).send_message("the sources, please")
+        seen = await ASKING_MEMBERS[member](home.url).send_message("the sources, please")
     assert seen.error is None
     assert seen.text.endswith("Here.")
