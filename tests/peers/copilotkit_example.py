@@ -45,16 +45,24 @@ def list_packages() -> dict[str, str]:
     return {**package["dependencies"], "esbuild": package["devDependencies"]["esbuild"]}
 
 
-def link_packages(folder: Path) -> None:
-    """Puts the example's packages into the folder, out of what the React clients' peer has installed: the
-    same versions, and half a gigabyte less."""
-    for name, version in list_packages().items():
-        places = (NODE_MODULES, *NODE_MODULES.glob("copilotkit-ui-*/node_modules"))
-        package = next((place / name for place in places if read_version(place / name) == version), None)
-        assert package is not None, f"{name} {version} is not in the lock of {PEER}"
+def link_packages(folder: Path, packages: dict[str, str]) -> None:
+    """Puts the packages into the folder, out of what the React clients' peer has installed: the same versions,
+    and half a gigabyte less."""
+    for name, version in packages.items():
         link = folder / "node_modules" / name
         link.parent.mkdir(parents=True, exist_ok=True)
-        link.symlink_to(package)
+        link.symlink_to(find_package(name, version))
+
+
+def find_package(name: str, version: str) -> Path:
+    """The installed package of this version, or of one that begins so: `19` finds 19.3.1. Generations of
+    react-ui are installed under names of their own."""
+    places = (NODE_MODULES / name, *NODE_MODULES.glob(f"copilotkit-ui-*/node_modules/{name}"))
+    if name == "@copilotkit/react-ui":
+        places = tuple(NODE_MODULES.glob("copilotkit-ui-*"))
+    package = next((place for place in places if f"{read_version(place)}.".startswith(f"{version}.")), None)
+    assert package is not None, f"{name} {version} is not in the lock of {PEER}"
+    return package
 
 
 def read_version(package: Path) -> str:
@@ -69,7 +77,7 @@ def bundle_page(folder: Path) -> Path:
     """The folder with the page, made by the example's own command."""
     require(PEER)
     shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules", "build"))
-    link_packages(folder)
+    link_packages(folder, list_packages())
     scripts: dict[str, str] = json.loads((EXAMPLE / "package.json").read_text("utf-8"))["scripts"]
     program, *options = shlex.split(scripts["bundle"])
     program = str(folder / "node_modules" / program / "bin" / program)
@@ -115,12 +123,19 @@ async def open_site(site: Path) -> AsyncIterator[ExampleSite]:
 
 @contextlib.asynccontextmanager
 async def start_server(upstream: FakeUpstream, extra_config: str = "") -> AsyncIterator[RightseatProcess]:
+    files = {name: (EXAMPLE / name).read_text("utf-8") for name in ("rightseat.toml", "shop.py")}
+    files["rightseat.toml"] += extra_config
+    async with serve_files(upstream, files) as server:
+        yield server
+
+
+@contextlib.asynccontextmanager
+async def serve_files(upstream: FakeUpstream, files: dict[str, str]) -> AsyncIterator[RightseatProcess]:
+    """`rightseat serve` in a folder with these files; the upstream is the model."""
     env = {"RIGHTSEAT_MODEL": "openai:desk", "OPENAI_API_KEY": "unused", "OPENAI_BASE_URL": upstream.base_url}
     server = RightseatProcess(command=[find_executable(), "serve", "--port", "0"], env={**env, "ADA_KEY": "ada-key"})
-    for name in ("rightseat.toml", "shop.py"):
-        shutil.copy(EXAMPLE / name, server.folder)
-    with (server.folder / "rightseat.toml").open("a", encoding="utf-8") as config:
-        config.write(extra_config)
+    for name, content in files.items():
+        (server.folder / name).write_text(content, "utf-8")
     async with server:
         yield server
 

@@ -78,6 +78,8 @@ class AgentStateTracker:
         self.active = False
         self.running = True
         self.is_shown = False
+        self.has_exited = False
+        """Whether the agent has said that it has ended."""
         self.run = request.run or ""
 
     def apply_event(self, event: StateSnapshot | StateDelta | StepStart | StepEnd | RunStarted) -> bool:

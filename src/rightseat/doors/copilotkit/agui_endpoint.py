@@ -16,15 +16,18 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from rightseat.doors.copilotkit import threads
+from rightseat.doors.copilotkit.debug_events import report_run, stream_debug_events
 from rightseat.doors.copilotkit.failures import make_error_body
 from rightseat.doors.copilotkit.read import describe_agent
-from rightseat.errors import CallerError, MethodNotAllowed, NotConfigured, NotFound
+from rightseat.doors.copilotkit.speech import transcribe, transcribe_body
+from rightseat.errors import CallerError, MethodNotAllowed, NotConfigured, NotFound, Unavailable
 from rightseat.http.agui import replay
 from rightseat.http.agui.read import RunAgentInput, parse_turn, require_agent
 from rightseat.http.agui.write import stream_run
 from rightseat.http.endpoint import Host, Request, Route, decode_body, make_full_response, make_reply
 from rightseat.http.reply import Reply, ResponseStart
 from rightseat.types.events import CallArgs, CallEnd, CallStart, Event, RunFinished, RunStarted
+from rightseat.types.threads import StopPending
 from rightseat.types.turn import Turn
 
 encode = msgspec.json.Encoder().encode
@@ -34,9 +37,10 @@ SUGGEST_TOOL = "copilotkitSuggest"
 SUGGEST_CALL_ID = "call_suggestions"
 MAX_TITLE = 40
 STOPPED = {"type": "RUN_ERROR", "message": "Run stopped by user", "code": "STOPPED"}
+STOP_PENDING = {"stopped": False, "pending": True, "message": "The run was asked to stop and has not ended yet."}
 THREAD_ENDPOINTS = {"list": True, "inspect": True, "mutations": True, "realtimeMetadata": False}
-NO_TRANSCRIPTION = NotConfigured("Transcription is not configured on this server.")
 NO_CLOUD = NotConfigured("This belongs to CopilotKit's cloud, which this server does not use.")
+TRANSCRIBE = "transcribe"
 AGENT_METHODS = {
     "agent/run": "Run an agent on a kept thread",
     "agent/connect": "Replay a thread and follow its run",
@@ -76,6 +80,7 @@ METADATA_PATH = f"{PATH}/inspector-metadata"
 CLOUD_ROUTES = (
     Route("POST", f"{PATH}/threads/subscribe", refuse_cloud, summary="Of CopilotKit's cloud: answers 422"),
     Route("POST", f"{PATH}/annotate", refuse_cloud, summary="Of CopilotKit's cloud: answers 422"),
+    Route("GET", f"{PATH}/cpk-debug-events", stream_debug_events, summary="The events of all runs, where it is open"),
     Route("GET", METADATA_PATH, get_inspector_metadata, summary="Nothing is told here", returns_204=True),
 )
 
@@ -130,7 +135,7 @@ def get_info(request: Request, host: Host) -> Reply:
     body = {
         "version": version("rightseat"),
         "agents": agents,
-        "audioFileTranscriptionEnabled": False,
+        "audioFileTranscriptionEnabled": bool(host.transcribers),
         "mode": "sse",
         "threadEndpoints": THREAD_ENDPOINTS,
         "singleRoute": {"resourceOperations": True, "threadEndpoints": THREAD_ENDPOINTS},
@@ -155,27 +160,28 @@ def call_agent(method: str, agent: str, body: bytes, request: Request, host: Hos
         turn = replace(turn, recording="never")
         return stream_run(prepare_suggestions(turn, host) or host.run(turn), turn, run_input.supports_outcomes)
     if starts_run:
-        return replay.start_run(turn, run_input, host.threads, host.run)
+        reply = replay.start_run(turn, run_input, host.threads, host.run)
+        return report_run(reply, turn, host) if request.debug_events else reply
     if not turn.thread:
         raise CallerError("threadId is missing. Send the id of a thread.", param="threadId")
     return replay.connect_thread(turn.owner, turn.thread, host.threads, last_event, run_input.supports_outcomes)
 
 
 async def stop_run(thread: str, request: Request, host: Host) -> Reply:
-    stopped = await host.threads.stop(request.owner, thread)
+    try:
+        stopped = await host.threads.stop(request.owner, thread)
+    except StopPending as pending:
+        if not pending.is_kept:
+            raise Unavailable("The process that has this run cannot be reached. Try again.", retry_after=2) from None
+        yield make_full_response(202, encode(STOP_PENDING))
+        return
     body: dict[str, Any] = {"stopped": stopped}
     body |= {"interrupt": STOPPED} if stopped else {"message": f"No active run for thread {thread[:200]!r}."}
     yield make_full_response(200, encode(body))
 
 
-def transcribe(request: Request, host: Host) -> Reply:
-    body = {**make_error_body(NO_TRANSCRIPTION, "service_not_configured"), "retryable": False}
-    return make_reply(503, encode(body))
-
-
 PLAIN_METHODS: dict[str, Callable[[Request, Host], Reply]] = {
     "info": get_info,
-    "transcribe": transcribe,
     "inspector/metadata": get_inspector_metadata,
 }
 
@@ -186,10 +192,12 @@ def dispatch_method(request: Request, host: Host) -> Reply:
     params = envelope.params or SingleEndpointParams()
     if envelope.method in PLAIN_METHODS:
         return PLAIN_METHODS[envelope.method](request, host)
+    if envelope.method == TRANSCRIBE:
+        return transcribe_body(bytes(envelope.body), request, host)
     if envelope.method == "resource/request":
         return dispatch_resource(params.http_method, params.path, bytes(envelope.body), request, host)
     if envelope.method not in AGENT_METHODS and envelope.method != "agent/stop":
-        known = ", ".join((*PLAIN_METHODS, *AGENT_METHODS, "agent/stop", "resource/request"))
+        known = ", ".join((*PLAIN_METHODS, TRANSCRIBE, *AGENT_METHODS, "agent/stop", "resource/request"))
         raise CallerError(f"method: {envelope.method[:64]!r} is unknown. Use one of: {known}.", param="method")
     if not params.agent_id:
         raise CallerError("params.agentId is missing. Send the name of an agent.", param="params.agentId")
@@ -218,5 +226,5 @@ AGUI_ROUTES = (
     Route("GET", f"{PATH}/info", get_info, summary="What CopilotKit's clients ask first"),
     *(make_agent_route(method, summary) for method, summary in AGENT_METHODS.items()),
     Route("POST", f"{PATH}/agent/{{agent}}/stop/{{thread}}", handle_stop, summary="Stop a thread's run"),
-    Route("POST", f"{PATH}/transcribe", transcribe, summary="Not configured: answers 503"),
+    Route("POST", f"{PATH}/transcribe", transcribe, takes_form=True, summary="Speech as text"),
 )

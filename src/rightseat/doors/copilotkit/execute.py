@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -14,10 +15,11 @@ from rightseat.doors.copilotkit.framing import StreamFraming
 from rightseat.doors.copilotkit.graphql_document import PreparedDocument, convert_input, get_schema
 from rightseat.doors.copilotkit.query_plan import ROOT, STREAMED_FIELDS
 from rightseat.doors.copilotkit.read import CopilotKitRequest, describe_agent, make_agent_not_found, read_request
-from rightseat.doors.copilotkit.response import ResponseBuilder, Status
+from rightseat.doors.copilotkit.response import ResponseBuilder, Status, format_extensions
 from rightseat.doors.copilotkit.threads import make_agent_state_response
-from rightseat.errors import INTERNAL_ERROR, CallerError, RightseatError
+from rightseat.errors import INTERNAL_ERROR, CallerError, RightseatError, make_internal_error
 from rightseat.http.endpoint import Host, Request, make_full_response
+from rightseat.http.refusals import report_refusal
 from rightseat.http.reply import Reply
 from rightseat.types.events import RunFailed
 from rightseat.types.streams import closing
@@ -67,6 +69,9 @@ class ResponseCollector:
 
     def add_extension(self, name: str, value: Any) -> None:
         self.extensions[name] = value
+
+    def set_extensions(self, values: dict[str, Any]) -> None:
+        self.response["extensions"] = format_extensions(values)
 
     def finish(self, status: Status) -> None:
         self.response["status"] = status
@@ -123,6 +128,24 @@ class RootResolvers:
         return read_request(convert_input(data), properties, self.request, self.host, self.supports_interrupts)
 
 
+async def call_graphql(
+    run: Callable[..., Any], prepared: PreparedDocument, variables: dict[str, Any] | None, root_value: Any, size: int
+) -> Any:
+    """Call a function of graphql-core that executes documents. It coerces the variables and runs nothing that waits:
+    what waits, the awaitable does in this loop."""
+    result = await run_sized(
+        size,
+        run,
+        get_schema(),
+        prepared.document,
+        root_value=root_value,
+        variable_values=variables,
+        operation_name=prepared.name,
+        max_coercion_errors=5,
+    )
+    return await result if inspect.isawaitable(result) else result
+
+
 async def execute_document(
     prepared: PreparedDocument,
     resolvers: RootResolvers,
@@ -134,19 +157,8 @@ async def execute_document(
     """Execute a document; reply with JSON, or with one frame where only a stream is accepted. `invalid_status`
     is for bad variables."""
     # graphql-core's `execute` refuses every schema that has @defer and @stream.
-    # The call coerces the variables and runs nothing that waits: what waits, the awaitable does in this loop.
-    result = await run_sized(
-        len(resolvers.request.body),
-        experimental_execute_incrementally,
-        get_schema(),
-        prepared.document,
-        root_value=resolvers.root_value,
-        variable_values=variables,
-        operation_name=prepared.name,
-        max_coercion_errors=5,
-    )
-    if inspect.isawaitable(result):
-        result = await result
+    run, size = experimental_execute_incrementally, len(resolvers.request.body)
+    result = await call_graphql(run, prepared, variables, resolvers.root_value, size)
     assert isinstance(result, ExecutionResult), "the document has no @defer and no @stream"
     extensions = {"extensions": resolvers.extensions} if resolvers.extensions else {}
     if framing is not None and not result.errors:
@@ -169,6 +181,7 @@ async def execute_document(
 def format_graphql_error(error: GraphQLError) -> dict[str, Any]:
     """Format an error for the client. The details of a server fault are only logged."""
     cause = error.original_error
+    report_refusal(to_rightseat_error(error))
     if isinstance(cause, RightseatError):
         return {**error.formatted, "message": cause.message[:MAX_MESSAGE], "extensions": make_extensions(cause)}
     if is_server_fault(error):
@@ -176,6 +189,15 @@ def format_graphql_error(error: GraphQLError) -> dict[str, Any]:
         return {**error.formatted, "message": INTERNAL_ERROR.message}
     # The message may quote a long input value.
     return {**error.formatted, "message": error.message[:MAX_MESSAGE]}
+
+
+def to_rightseat_error(error: GraphQLError) -> RightseatError:
+    cause = error.original_error
+    if isinstance(cause, RightseatError):
+        return cause
+    if is_server_fault(error) and isinstance(cause, Exception):
+        return make_internal_error(cause)
+    return CallerError(error.message[:MAX_MESSAGE])
 
 
 def is_server_fault(error: GraphQLError) -> bool:

@@ -16,8 +16,8 @@ from rightseat.types.events import RunFailed
 
 encode = msgspec.json.Encoder().encode
 Failure = RightseatError | RunFailed
-# The clients' error codes with their statuses. Three are never sent: VERSION_MISMATCH is the client's own,
-# MISSING_PUBLIC_API_KEY_ERROR and UPGRADE_REQUIRED_ERROR are of CopilotKit's cloud.
+# The clients' error codes with their statuses. Two are never sent: VERSION_MISMATCH is the client's own,
+# UPGRADE_REQUIRED_ERROR is of CopilotKit's cloud.
 CODE_STATUS = {
     "NETWORK_ERROR": 503,
     "NOT_FOUND": 404,
@@ -27,7 +27,16 @@ CODE_STATUS = {
     "AUTHENTICATION_ERROR": 401,
     "MISUSE": 400,
     "CONFIGURATION_ERROR": 400,
+    "MISSING_PUBLIC_API_KEY_ERROR": 400,
     "UNKNOWN": 500,
+}
+# CopilotKit's error class of a code, for `extensions.name`; CopilotKitError is that of any other.
+CLASS_NAMES = {
+    "NETWORK_ERROR": "CopilotKitLowLevelError",
+    "API_NOT_FOUND": "CopilotKitApiDiscoveryError",
+    "REMOTE_ENDPOINT_NOT_FOUND": "CopilotKitApiDiscoveryError",
+    "AGENT_NOT_FOUND": "CopilotKitAgentDiscoveryError",
+    "MISUSE": "CopilotKitMisuseError",
 }
 # Our error class → the client's code; the nearest base class counts.
 CLIENT_CODES: dict[type[BaseException], str] = {
@@ -36,6 +45,7 @@ CLIENT_CODES: dict[type[BaseException], str] = {
     errors.NotFound: "NOT_FOUND",
     errors.MethodNotAllowed: "API_NOT_FOUND",
     errors.GuardrailRefused: "UNKNOWN",
+    errors.PublicKeyRequired: "MISSING_PUBLIC_API_KEY_ERROR",
     errors.RateLimited: "NETWORK_ERROR",
     errors.TooManyRuns: "NETWORK_ERROR",
     errors.SpendExceeded: "NETWORK_ERROR",
@@ -70,7 +80,7 @@ def make_extensions(error: Failure) -> dict[str, Any]:
     code = get_client_code(error)
     base = getattr(current_request.get(), "base", "")
     return {
-        "name": "CopilotError",
+        "name": CLASS_NAMES.get(code, "CopilotKitError"),
         "statusCode": CODE_STATUS[code],
         "code": code,
         "visibility": kind.visibility,

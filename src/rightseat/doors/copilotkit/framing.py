@@ -10,6 +10,7 @@ from rightseat.errors import INTERNAL_ERROR
 from rightseat.http.reply import ResponseStart
 
 JSON_TYPE = "application/json"
+EVENT_STREAM = "text/event-stream"
 GRAPHQL_JSON_TYPE = "application/graphql-response+json"
 STREAM_HEADERS: tuple[tuple[bytes, bytes], ...] = ((b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
 StreamFormat = Literal["multipart", "sse"]
@@ -42,11 +43,16 @@ class AcceptedTypes:
         return None
 
     @property
+    def is_stream_only(self) -> bool:
+        """Whether only server-sent events are accepted, as graphql-sse's client does."""
+        return self.types == [EVENT_STREAM]
+
+    @property
     def stream_format(self) -> StreamFormat | None:
         """The stream format: multipart before SSE, because the clients accept both and read multipart."""
         if self.accepts("multipart/mixed"):
             return "multipart"
-        return "sse" if self.accepts("text/event-stream") else None
+        return "sse" if self.accepts(EVENT_STREAM) else None
 
 
 PART_TEMPLATE = b"\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: %d\r\n\r\n%b\r\n---"

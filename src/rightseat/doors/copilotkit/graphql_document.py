@@ -6,10 +6,11 @@ Limits come first: validation is quadratic. Nodes are visited without recursion:
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from graphql import GraphQLError, GraphQLSchema, build_schema, coerce_input_value, language, specified_rules, validate
@@ -24,10 +25,14 @@ from rightseat.errors import CallerError
 from rightseat.http.endpoint import decode_body, to_caller_error
 
 T = TypeVar("T")
+OperationKind = Literal["query", "mutation", "subscription"]
 MAX_COERCED_BYTES = 256 * 1024
 MAX_ERRORS = 5
 CACHE_SIZE = 64
 INCREMENTAL = ("defer", "stream")
+META_EVENT = "MetaEvent"
+MAX_SHOWN_LINE = 120
+COMMENT = re.compile(r"#[^\r\n]*")
 SDL = (Path(__file__).parent / "schema.graphql").read_text("utf-8")
 
 
@@ -140,12 +145,12 @@ class PreparedDocument:
     document: language.DocumentNode
     """The document to execute, without @defer and @stream."""
     name: str | None
-    is_query: bool
-    """The operation is a query, not a mutation."""
+    operation: OperationKind
     plan: ResponsePlan | None
     """How to stream the answer; None for a document that is executed."""
     selects_meta_events: bool
-    """The document selects `metaEvents`, which carry interrupts. Clients before 1.5 do not."""
+    """The document selects `metaEvents`, or events of that kind, which carry interrupts. Clients before 1.5 do not."""
+    selects_messages: bool
 
 
 def make_invalid(message: str, code: str = "GRAPHQL_VALIDATION_FAILED") -> InvalidDocument:
@@ -161,15 +166,23 @@ def prepare_document(text: str, name: str | None, introspection: bool, limits: G
     if errors:
         raise InvalidDocument([format_with_code(error, "GRAPHQL_VALIDATION_FAILED") for error in errors])
     operation = select_operation(document, name)
-    is_query = operation.operation.value == "query"
+    kind: OperationKind = operation.operation.value
     fragments = get_fragments(document)
     directives = iter_nodes(operation, language.DirectiveNode, fragments)
     # Variables may switch @defer and @stream: then the document is executed.
     streams = any(node.name.value in INCREMENTAL and not node.arguments for node in directives)
-    plan = try_compile_plan(operation) if streams and not is_query else None
-    fields = iter_nodes(operation, language.FieldNode, fragments)
-    selects_meta_events = any(field.name.value == "metaEvents" for field in fields)
-    return PreparedDocument(language.visit(document, IncrementalRemover()), name, is_query, plan, selects_meta_events)
+    plan = try_compile_plan(operation) if streams and kind == "mutation" else None
+    names = {field.name.value for field in iter_nodes(operation, language.FieldNode, fragments)}
+    selects_meta_events = "metaEvents" in names or (kind == "subscription" and META_EVENT in list_conditions(document))
+    executed = language.visit(document, IncrementalRemover())
+    return PreparedDocument(executed, name, kind, plan, selects_meta_events, "messages" in names)
+
+
+def list_conditions(document: language.DocumentNode) -> set[str]:
+    """Return the names of the types that fragments of a document are for."""
+    inline = (node.type_condition for node in iter_nodes(document, language.InlineFragmentNode))
+    named = (node.type_condition for node in get_fragments(document).values())
+    return {condition.name.value for condition in (*inline, *named) if condition is not None}
 
 
 def format_with_code(error: GraphQLError, code: str) -> dict[str, Any]:
@@ -182,9 +195,30 @@ def parse_document(text: str, limits: GraphQLLimits) -> language.DocumentNode:
     try:
         return language.parse(text, max_tokens=limits.max_tokens, allow_empty_selection_sets=False)
     except GraphQLError as error:
-        raise InvalidDocument([format_with_code(error, "GRAPHQL_PARSE_FAILED")]) from None
+        entry = format_with_code(error, "GRAPHQL_PARSE_FAILED")
+        raise InvalidDocument([{**entry, "message": describe_syntax_error(text, error)}]) from None
     except RecursionError:
         raise make_invalid("The document is nested too deeply.") from None
+
+
+def describe_syntax_error(text: str, error: GraphQLError) -> str:
+    """Describe a syntax error by the line that it is in; for a selection without fields, also what to write."""
+    position = next(iter(error.positions or ()), None)
+    if position is None:
+        return error.message
+    before = COMMENT.sub("", text[:position]).rstrip(" \t\r\n,")
+    if text[position : position + 1] != "}" or not before.endswith("{"):
+        return f"{error.message} {show_line(text, position)}"
+    opening = text.rfind("{", 0, position)
+    advice = "Select a field of it, such as __typename, or leave it out with its braces."
+    return f"This selects nothing. {advice} {show_line(text, opening)}"
+
+
+def show_line(text: str, position: int) -> str:
+    """Return the number and the text of the line at a position."""
+    number = text.count("\n", 0, position) + 1
+    line = text[text.rfind("\n", 0, position) + 1 :].partition("\n")[0].strip()
+    return f"Line {number}: {line[:MAX_SHOWN_LINE]}"
 
 
 def select_operation(document: language.DocumentNode, name: str | None) -> language.OperationDefinitionNode:

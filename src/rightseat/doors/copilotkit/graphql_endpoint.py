@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rightseat.doors.copilotkit.failures import format_error, make_invalid_request_body
-from rightseat.doors.copilotkit.framing import JSON_TYPE, AcceptedTypes, StreamFraming
+from rightseat.doors.copilotkit.framing import EVENT_STREAM, JSON_TYPE, AcceptedTypes, StreamFraming
 from rightseat.doors.copilotkit.read import CopilotKitRequest, read_request
 from rightseat.doors.copilotkit.response import ResponseBuilder
 from rightseat.doors.copilotkit.wire import CopilotKitBody
 from rightseat.errors import CallerError, MethodNotAllowed
 from rightseat.http.endpoint import Host, Request, make_reply
+from rightseat.http.refusals import report_refusal
 from rightseat.http.reply import Reply
 from rightseat.types.events import TextDelta
 from rightseat.types.streams import closing
@@ -35,25 +36,49 @@ def answer_request(body: CopilotKitBody, request: Request, host: Host) -> Reply:
     # The status for an invalid document or variables: clients show a 400 only as "not found".
     invalid_status = 200 if CLIENT_HEADER in request.headers or accepted.json_type == JSON_TYPE else 400
     content_type = (accepted.json_type or JSON_TYPE).encode() + UTF8
-    if not isinstance(body.query, str) or not body.query.strip():
-        request.count(400)
-        return reply_errors([{"message": "Must provide query string."}], invalid_status, content_type)
     try:
+        if not isinstance(body.query, str) or not body.query.strip():
+            raise InvalidDocument([{"message": "Must provide query string."}])
         prepared = prepare_document(body.query, body.operation_name or None, request.introspection, request.graphql)
     except InvalidDocument as error:
         request.count(400)
+        report_refusal(CallerError(error.errors[0]["message"], param="query"))
+        if accepted.is_stream_only:
+            return stream_errors(error.errors)
         return reply_errors(error.errors, invalid_status, content_type)
-    if not prepared.is_query and request.method != "POST":
-        raise MethodNotAllowed("Send a mutation with POST.", allow="POST")
-    stream_format = accepted.stream_format
-    if prepared.plan is None and accepted.json_type is not None:
-        stream_format = None
-    elif stream_format is None:
-        streamed = "This document streams its answer: accept multipart/mixed or text/event-stream."
-        problem = "Accept application/json." if prepared.plan is None else streamed
-        return reply_errors([{"message": problem}], 406, content_type)
-    framing = StreamFraming(stream_format) if stream_format else None
+    if prepared.operation != "query" and request.method != "POST":
+        raise MethodNotAllowed(f"Send a {prepared.operation} with POST.", allow="POST")
+    try:
+        framing = choose_framing(prepared, accepted)
+    except NotAcceptable as error:
+        report_refusal(CallerError(str(error), param="accept"))
+        return reply_errors([{"message": str(error)}], 406, content_type)
     return start_execution(prepared, body, request, host, framing, content_type, invalid_status)
+
+
+class NotAcceptable(Exception):
+    """Raised where the client accepts no form that the document can be answered in."""
+
+
+def choose_framing(prepared: PreparedDocument, accepted: AcceptedTypes) -> StreamFraming | None:
+    """Return the framing of the answer; None for JSON in one piece."""
+    if prepared.operation == "subscription":
+        if not accepted.accepts(EVENT_STREAM):
+            raise NotAcceptable("A subscription is answered as server-sent events: accept text/event-stream.")
+        return StreamFraming("sse")
+    if prepared.plan is None and accepted.json_type is not None:
+        return None
+    if accepted.stream_format is None:
+        streamed = "This document streams its answer: accept multipart/mixed or text/event-stream."
+        raise NotAcceptable("Accept application/json." if prepared.plan is None else streamed)
+    return StreamFraming(accepted.stream_format)
+
+
+async def stream_errors(entries: list[dict[str, Any]]) -> Reply:
+    """Answer an invalid request as the only event, to a client that accepts nothing else."""
+    framing = StreamFraming("sse")
+    yield framing.head
+    yield framing.opening + framing.encode_frame(encode({"errors": entries})) + framing.closing
 
 
 def start_execution(
@@ -75,9 +100,14 @@ def start_execution(
             return stream_planned(prepared.plan, copilot_request, host, framing)
         resolvers = RootResolvers(request, host, prepared.selects_meta_events)
         variables = decode_named(body.variables, "variables", dict[str, Any])
+        if prepared.operation == "subscription" and framing is not None:
+            from rightseat.doors.copilotkit.subscribe import stream_subscription
+
+            return stream_subscription(prepared, resolvers, variables, framing)
         return execute_document(prepared, resolvers, variables, framing, content_type, invalid_status)
     except CallerError as error:
         request.count(error.status)
+        report_refusal(error)
         return reply_errors([format_error(error, ["generateCopilotResponse"])], 200, content_type)
 
 

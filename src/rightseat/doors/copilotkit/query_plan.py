@@ -16,7 +16,7 @@ from graphql import language
 
 from rightseat.doors.copilotkit.framing import ChunkFrames
 from rightseat.doors.copilotkit.read import CopilotKitRequest
-from rightseat.doors.copilotkit.response import Status
+from rightseat.doors.copilotkit.response import Status, format_extensions
 
 encode = msgspec.json.Encoder().encode
 ROOT = "generateCopilotResponse"
@@ -39,8 +39,10 @@ INTERFACES = {
     INTERRUPT: "BaseMetaEvent",
 }
 UNIONS = dict.fromkeys(RESPONSE_STATUSES, "ResponseStatus")
+# A second interface: the name that older descriptions of the protocol have for a failure.
+FAILURES = {"FailedResponseStatus": "UnknownErrorResponse"}
 STREAM_FIELDS = ("messages", "metaEvents", "content", "arguments")
-# Fields that may have a selection; `extensions` is always null.
+# Fields that may have a selection.
 OBJECT_FIELDS = ("status", "messages", "metaEvents", "extensions")
 
 
@@ -57,11 +59,16 @@ class FieldSelection:
     status: dict[str, tuple[str, ...]] | None = None
 
 
+ExtensionFields = dict[str, tuple[str, ...] | None]
+"""Selected fields of the response's `extensions`, each with the fields selected in it; None for one without any."""
+
+
 @dataclass(frozen=True, slots=True)
 class ResponsePlan:
     response: FieldSelection
     messages: dict[str, FieldSelection]
     interrupt: tuple[str, ...] | None
+    extensions: ExtensionFields
     data: str
     """Names of the variables for `data` and `properties`."""
     properties: str | None
@@ -93,6 +100,7 @@ def compile_plan(operation: language.OperationDefinitionNode) -> ResponsePlan:
         response.build_selection(RESPONSE_STATUSES),
         build_message_selections(messages) if messages else {},
         SelectionCollector(INTERRUPT, events).build_selection(()).fields if events else None,
+        build_extension_fields(response.get_selection("extensions")),
         names["data"],
         names.get("properties"),
     )
@@ -106,6 +114,20 @@ def build_message_selections(messages: language.SelectionSetNode) -> dict[str, F
     knows_states = STATE_MESSAGE in named or not named.issuperset(BASE_MESSAGE_TYPES)
     kinds = [kind for kind in MESSAGE_TYPES if knows_states or kind != STATE_MESSAGE]
     return {kind: SelectionCollector(kind, messages).build_selection(MESSAGE_STATUSES) for kind in kinds}
+
+
+def build_extension_fields(selections: language.SelectionSetNode | None) -> ExtensionFields:
+    if selections is None:
+        return {}
+    collector = SelectionCollector("ExtensionsResponse", selections)
+    inner = {name: collector.get_selection(name) for name in collector.immediate}
+    fields = {
+        name: None if selection is None else SelectionCollector("OpenAIApiAssistantAPIResponse", selection)
+        for name, selection in inner.items()
+    }
+    if collector.deferred or any(nested and nested.deferred for nested in fields.values()):
+        raise NotPlannable
+    return {name: None if nested is None else tuple(nested.immediate) for name, nested in fields.items()}
 
 
 class SelectionCollector:
@@ -136,7 +158,8 @@ class SelectionCollector:
         condition = fragment.type_condition
         if condition is None:
             return True
-        return condition.name.value in (self.kind, INTERFACES.get(self.kind), UNIONS.get(self.kind))
+        kind = self.kind
+        return condition.name.value in (kind, INTERFACES.get(kind), UNIONS.get(kind), FAILURES.get(kind))
 
     def add_field(self, field: language.FieldNode, into: dict[str, language.FieldNode]) -> None:
         name = field.name.value
@@ -263,12 +286,23 @@ class PlannedResponseWriter:
     def add_extension(self, name: str, value: Any) -> None:
         self.extensions[name] = value
 
+    def set_extensions(self, values: dict[str, Any]) -> None:
+        """Send `extensions` as a later part of the response: the first frame, in which they are null, is out."""
+        if self.plan.extensions:
+            known = format_extensions(values)
+            selected = {name: select_extension(known[name], fields) for name, fields in self.plan.extensions.items()}
+            self.entries.append(b'{"data":%b,%b' % (encode({"extensions": selected}), RESPONSE_PATH))
+
     def finish(self, status: Status) -> None:
         self.finished = True
         shape = self.plan.response
         if shape.status is not None:
             data = encode(make_deferred_fields(shape, "CopilotResponse", status))
             self.entries.append(b'{"data":%b,%b' % (data, RESPONSE_PATH))
+
+
+def select_extension(value: Any, fields: tuple[str, ...] | None) -> Any:
+    return value if fields is None or value is None else {name: value[name] for name in fields}
 
 
 def make_deferred_fields(shape: FieldSelection, kind: str, status: Status) -> dict[str, Any]:

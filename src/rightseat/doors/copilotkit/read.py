@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from rightseat.doors.copilotkit import wire
 from rightseat.engine.history import trailing_results
-from rightseat.errors import AgentNotFound, CallerError
+from rightseat.errors import AgentNotFound, CallerError, PublicKeyRequired
 from rightseat.http.agui.read import parse_legacy_answer
+from rightseat.http.auth import PUBLIC_KEY_HEADER
 from rightseat.http.endpoint import Host, Request, make_tool_spec, parse_plugins_header
 from rightseat.types.agents import RemoteAgentInfo
 from rightseat.types.messages import ImageMessagePart, Message, Role, ToolCall, text_message
@@ -25,25 +26,41 @@ def build_conversation(posted: list[wire.MessageInput]) -> tuple[Message, ...]:
     messages: list[Message] = []
     # Index of the assistant's message by id; calls name it as their parent.
     places: dict[str, int] = {}
-    for item in posted:
+    for id, item in zip(assign_message_ids(posted), posted, strict=True):
         if call := item.action_execution_message:
-            add_call(messages, places, item.id, call)
-        elif message := parse_message(item):
+            add_call(messages, places, id, call)
+        elif message := parse_message(id, item):
             if message.role == "assistant":
-                places[item.id] = len(messages)
+                places[id] = len(messages)
             messages.append(message)
     return tuple(messages)
 
 
-def parse_message(item: wire.MessageInput) -> Message | None:
+def assign_message_ids(posted: list[wire.MessageInput]) -> list[str]:
+    """Return the id of each message. One without an id gets its number; a call that of the first result of its action
+    after it which names no other call."""
+    named = {item.id for item in posted if item.id}
+    results = [(number, item.result_message) for number, item in enumerate(posted) if item.result_message]
+    ids: list[str] = []
+    for number, item in enumerate(posted):
+        id = item.id or f"message-{number}"
+        if (call := item.action_execution_message) and not item.id:
+            later = (result for place, result in results if place > number and result.action_name == call.name)
+            id = next((r.action_execution_id for r in later if r.action_execution_id not in named), id)
+        named.add(id)
+        ids.append(id)
+    return ids
+
+
+def parse_message(id: str, item: wire.MessageInput) -> Message | None:
     if text := item.text_message:
         # A tool's text without a call is dropped.
-        return None if text.role == "tool" else text_message(text.role, text.content, id=item.id)
+        return None if text.role == "tool" else text_message(text.role, text.content, id=id)
     if result := item.result_message:
-        return text_message("tool", result.result, call_id=result.action_execution_id, id=item.id)
+        return text_message("tool", result.result, call_id=result.action_execution_id, id=id)
     if image := item.image_message:
         role: Role = "assistant" if image.role == "assistant" else "user"
-        return Message(role, (ImageMessagePart(f"data:image/{image.format.lower()};base64,{image.bytes}"),), id=item.id)
+        return Message(role, (ImageMessagePart(f"data:image/{image.format.lower()};base64,{image.bytes}"),), id=id)
     # Agent states are not part of the conversation.
     return None
 
@@ -91,6 +108,7 @@ def read_request(
     supports_interrupts: bool,
 ) -> CopilotKitRequest:
     """Convert the input. Without `supports_interrupts` questions are sent as text."""
+    check_public_key(data, request)
     messages = build_conversation(data.messages)
     session = data.agent_session
     # A remote agent's question may be plain text without an id: its answer gets the id "".
@@ -131,18 +149,33 @@ def read_request(
         # A text answer is matched to its question by the conversation.
         conversation=None if supports_interrupts else thread,
         owner=request.owner,
-        client=TurnClient(
-            headers=request.forwarded_headers,
-            shows_artifacts=False,
-            shows_interrupts=supports_interrupts,
-            base_url=request.base,
-            topics=parse_topics(data),
-            forwarded=forwarded,
-        ),
+        client=make_client(data, request, forwarded, supports_interrupts),
         # Requests beside the chat, such as suggestions, are not stored.
         recording="asked" if is_chat(data) else "never",
     )
     return CopilotKitRequest(turn, data.run_id, agent, session is not None)
+
+
+def check_public_key(data: wire.GenerateCopilotResponseInput, request: Request) -> None:
+    """Raise PublicKeyRequired where the page asks for features of the cloud without its key, as the original does."""
+    if data.cloud is not None and not request.headers.get(PUBLIC_KEY_HEADER):
+        message = "`cloud` needs the page's public API key: send it as X-CopilotCloud-Public-API-Key."
+        raise PublicKeyRequired(message, param="data.cloud")
+
+
+def make_client(
+    data: wire.GenerateCopilotResponseInput, request: Request, forwarded: ForwardedProps, supports_interrupts: bool
+) -> TurnClient:
+    return TurnClient(
+        headers=request.forwarded_headers,
+        shows_artifacts=False,
+        shows_interrupts=supports_interrupts,
+        page_url=data.frontend.url or "",
+        public_key=request.public_key,
+        base_url=request.base,
+        topics=parse_topics(data),
+        forwarded=forwarded,
+    )
 
 
 def resolve_agent_and_model(

@@ -17,6 +17,7 @@ from rightseat.doors.copilotkit.failures import make_error_details
 from rightseat.doors.copilotkit.read import CopilotKitRequest
 from rightseat.errors import GuardrailRefused, OutputGuarded
 from rightseat.types.events import (
+    EXIT,
     CallArgs,
     CallEnd,
     CallResult,
@@ -45,7 +46,7 @@ Status = dict[str, Any]
 PENDING: Status = {"__typename": "PendingMessageStatus", "code": "Pending"}
 SUCCESS: Status = {"__typename": "SuccessMessageStatus", "code": "Success"}
 FAILED: Status = {"__typename": "FailedMessageStatus", "code": "Failed", "reason": "Error streaming message content"}
-DONE: Status = {"__typename": "SuccessResponseStatus", "code": "Success"}
+DONE: Status = {"__typename": "SuccessResponseStatus", "code": "Success", "type": "Success"}
 GUARDRAIL_CODES = (GuardrailRefused.code, OutputGuarded.code)
 CUT_OFF = "The answer was cut off in the middle of a tool call. Allow more tokens, or ask for less."
 # CopilotKit's names for our tool error codes.
@@ -66,6 +67,10 @@ class ResponseSink(Protocol):
     def add_meta_event(self, fields: dict[str, Any]) -> None: ...
     def add_extension(self, name: str, value: Any) -> None:
         """Add an entry of the result's `extensions`, the place that GraphQL leaves to servers."""
+        ...
+
+    def set_extensions(self, values: dict[str, Any]) -> None:
+        """Set the response's own field `extensions`, as a model, an agent or a hook does by `response_extensions`."""
         ...
 
     def finish(self, status: Status) -> None: ...
@@ -118,12 +123,23 @@ class ResponseBuilder:
             case StateSnapshot() | StateDelta() | StepStart() | StepEnd() | RunStarted():
                 if self.states.apply_event(event):
                     self.send_state()
-            case Custom("history_cut", value):
-                self.sink.add_extension("history_cut", value)
+            case Custom():
+                self.handle_custom(event)
             case RunFinished():
                 self.finish(event)
             case _:
                 pass  # GraphQL clients have no shape for other events
+
+    def handle_custom(self, event: Custom) -> None:
+        match event:
+            case Custom("history_cut", value):
+                self.sink.add_extension("history_cut", value)
+            case Custom("extensions", dict(values)):
+                self.sink.set_extensions(values)
+            case Custom(name) if name == EXIT:
+                self.states.has_exited = True
+            case _:
+                pass
 
     def set_ended_status(self, status: Status) -> None:
         for number in self.ended_texts:
@@ -181,7 +197,10 @@ class ResponseBuilder:
                 self.send_result(event)
 
     def send_result(self, event: CallResult) -> None:
-        _, start = self.started_calls.pop(event.id, (0, None))
+        number, start = self.started_calls.pop(event.id, (-1, None))
+        if number >= 0:
+            # The call proved invalid and has no end; with a result no client runs it.
+            self.sink.set_status(number, SUCCESS)
         name = start.name if start else self.request.call_names.get(event.id, "")
         fields = {
             "id": f"result-{event.id}",
@@ -228,8 +247,9 @@ class ResponseBuilder:
         # With pending client calls the client posts again at once, and gets the questions then.
         if not event.pending:
             self.send_questions()
-        # An agent that waits for the client or the user is not finished.
-        if event.reason not in ("calls", "interrupt") and self.states.finish():
+        # An agent that waits for the client or the user is not finished, unless it says so.
+        waits = event.reason in ("calls", "interrupt") and not self.states.has_exited
+        if not waits and self.states.finish():
             self.send_state()
         self.sink.finish(make_failed_status(RunFailed(event.reason, CUT_OFF, fault="upstream")) if cut else DONE)
 
@@ -242,6 +262,17 @@ class ResponseBuilder:
         self.sink.finish(make_failed_status(event))
 
 
+def format_extensions(values: dict[str, Any]) -> dict[str, Any]:
+    """Format `extensions` as the response's type has them: of OpenAI's assistants, and nothing else."""
+    assistants = values.get("openaiAssistantAPI")
+    fields = None
+    if isinstance(assistants, dict):
+        ids = {name: assistants.get(name) for name in ("runId", "threadId")}
+        texts = {name: None if id is None else str(id) for name, id in ids.items()}
+        fields = {"__typename": "OpenAIApiAssistantAPIResponse", **texts}
+    return {"__typename": "ExtensionsResponse", "openaiAssistantAPI": fields}
+
+
 def make_failed_status(error: RunFailed) -> Status:
     guarded = error.code in GUARDRAIL_CODES
     # Clients show this reason instead of an answer.
@@ -251,6 +282,8 @@ def make_failed_status(error: RunFailed) -> Status:
         "code": "Failed",
         "reason": "GUARDRAILS_VALIDATION_FAILED" if guarded else "UNKNOWN_ERROR",
         "details": {**reason, **make_error_details(error)},
+        "type": "Failed",
+        "description": error.message,
     }
 
 

@@ -72,8 +72,8 @@ class ImageMessageInput(GraphQLInput):
 
 
 class MessageInput(GraphQLInput):
-    id: str
-    created_at: str
+    id: str | None = None
+    created_at: str | None = None
     text_message: TextMessageInput | None = None
     action_execution_message: ActionExecutionMessageInput | None = None
     result_message: ResultMessageInput | None = None

@@ -5,12 +5,19 @@ from collections.abc import AsyncIterator
 import pytest
 
 from rightseat import Runtime, errors
-from rightseat.doors.copilotkit.failures import CODE_STATUS, get_client_code, make_error_details, make_extensions
+from rightseat.doors.copilotkit.failures import (
+    CLASS_NAMES,
+    CODE_STATUS,
+    get_client_code,
+    make_error_details,
+    make_extensions,
+)
 from rightseat.errors import RightseatError
 from rightseat.runtime.runs import to_run_failed
 from rightseat.types.events import Event, RunFailed
 from rightseat.types.turn import Turn
 from tests.kit.app_server import FakeModel, reply_text
+from tests.kit.cases import each_case
 from tests.unit.doors.copilotkit.client import make_input, make_request_body, post_graphql, serve_copilotkit
 
 # As the clients' own table has them: status, visibility, severity.
@@ -23,6 +30,7 @@ CLIENTS = {
     "AUTHENTICATION_ERROR": (401, "banner", "critical"),
     "MISUSE": (400, "dev_only", "warning"),
     "CONFIGURATION_ERROR": (400, "banner", "warning"),
+    "MISSING_PUBLIC_API_KEY_ERROR": (400, "banner", "critical"),
 }
 # How the seed's five are called here.
 SEED: dict[type[RightseatError], str] = {
@@ -40,10 +48,10 @@ def make_error(kind: type[RightseatError]) -> RightseatError:
 
 
 @pytest.mark.demand("models.seed_tree_copilotkiterror_lowlevel")
-@pytest.mark.parametrize("kind", errors.errors_by_code().values(), ids=lambda kind: kind.code)
+@each_case("kind", errors.errors_by_code().values())
 def test_every_error_is_one_of_theirs(kind: type[RightseatError]) -> None:
     told = make_extensions(make_error(kind))
-    assert told["name"] == "CopilotError"
+    assert told["name"] == CLASS_NAMES.get(told["code"], "CopilotKitError")
     assert told["originalErrorType"] == kind.code
     assert told["originalError"] == {"message": "Words."}
     if told["code"] == "UNKNOWN":
@@ -53,7 +61,7 @@ def test_every_error_is_one_of_theirs(kind: type[RightseatError]) -> None:
 
 
 @pytest.mark.demand("models.seed_tree_copilotkiterror_lowlevel")
-@pytest.mark.parametrize(("kind", "code"), SEED.items())
+@each_case(("kind", "code"), SEED.items())
 def test_the_seeds_tree(kind: type[RightseatError], code: str) -> None:
     assert get_client_code(make_error(kind)) == code
     assert code in CODE_STATUS

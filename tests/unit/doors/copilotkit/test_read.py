@@ -30,10 +30,13 @@ pytestmark = pytest.mark.io
 over_documents = pytest.mark.parametrize("document", [DOCUMENT, GENERIC_DOCUMENT])
 
 
+PUBLIC_KEY = {"X-CopilotCloud-Public-API-Key": "ck_pub_1"}
+
+
 async def capture_prompt(data_input: dict[str, Any], document: str = DOCUMENT, **more: Any) -> Prompt:
     model = FakeModel(reply_text("Yes."))
     async with serve_copilotkit(Runtime(model=model, **more)) as url:
-        answer = await post_graphql(url, make_request_body(data_input, document))
+        answer = await post_graphql(url, make_request_body(data_input, document), headers=PUBLIC_KEY)
     assert answer.text == "Yes.", answer.raw
     return model.prompts[0]
 

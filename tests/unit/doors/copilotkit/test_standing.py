@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightseat.doors.copilotkit.threads import build_messages
-from rightseat.http.agui.visible_branch import visible_branch
+from rightseat.http.agui.visible_branch import BranchFilter, HiddenRange, visible_branch
 from rightseat.types.events import (
     CallEnd,
     CallResult,
@@ -119,3 +119,15 @@ def test_an_agent_may_name_its_messages_alike_in_every_run() -> None:
         log += [TextStart("text"), TextDelta("text", f"a{number}"), TextEnd("text"), RunFinished("stop")]
         shown.append(text_message("assistant", f"a{number}", id="text"))
     assert visible_branch(list(enumerate(log, 1))) == log
+
+
+def test_of_a_call_that_proved_invalid_the_result_alone_can_be_hidden() -> None:
+    entries: list[ThreadEntry] = [
+        RunStarted("t", "r"),
+        CallStart("c", "show", "m", True),
+        CallResult("c", "error", failed=True),
+        RunFinished("stop"),
+    ]
+    branch = BranchFilter([HiddenRange((3, 0), 9)])
+    shown = [entry for _, entry in branch.filter_entries(list(enumerate(entries, 1)))]
+    assert shown == [*entries[:2], CallEnd("c"), RunFinished("stop")]

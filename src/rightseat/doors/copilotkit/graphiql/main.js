@@ -39,6 +39,25 @@ mutation Ask($data: GenerateCopilotResponseInput!) {
   }
 }
 `;
+const EVENTS = `# The same as events: a subscription, sent as graphql-sse does.
+subscription Events($data: GenerateCopilotResponseInput!) {
+  generateCopilotResponse(data: $data) {
+    type
+    ... on TextMessageContent {
+      content
+    }
+    ... on CopilotResponseFinished {
+      response {
+        messages {
+          ... on TextMessageOutput {
+            content
+          }
+        }
+      }
+    }
+  }
+}
+`;
 const QUESTION = {
   data: {
     metadata: { requestType: "Chat" },
@@ -61,6 +80,41 @@ async function ask(address, options) {
   return Response.json({ errors: [{ message: `${message} ${HERE}` }] }, { status: 401 });
 }
 
+async function* subscribe(asked, extra) {
+  const headers = { "content-type": "application/json", accept: "text/event-stream", ...extra };
+  const answer = await ask(location.pathname, { method: "POST", headers, body: JSON.stringify(asked) });
+  if (!answer.headers.get("content-type")?.startsWith("text/event-stream")) {
+    yield await answer.json();
+    return;
+  }
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    let text = "";
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      const blocks = (text + part.value).split("\n\n");
+      text = blocks.pop();
+      for (const block of blocks) {
+        const [event, data] = block.split("\n");
+        if (event === "event: complete") return;
+        if (event === "event: next") yield JSON.parse(data.slice("data: ".length));
+      }
+    }
+  } finally {
+    reader.cancel();
+  }
+}
+
+function isSubscription(asked) {
+  let definitions;
+  try {
+    ({ definitions } = GraphiQL.GraphQL.parse(asked.query));
+  } catch {
+    return false; // the server says what is wrong with it
+  }
+  const chosen = definitions.filter((one) => !asked.operationName || one.name?.value === asked.operationName);
+  return chosen.some((one) => one.kind === "OperationDefinition" && one.operation === "subscription");
+}
+
 function named(asked) {
   // GraphiQL reads the operation's name a tenth of a second after its document has changed: who runs a document
   // sooner would send the name of the one before it, which may be another tab's (graphql/graphiql#1807).
@@ -78,8 +132,12 @@ function named(asked) {
 function draw() {
   // A new fetcher makes GraphiQL read the schema anew.
   const send = GraphiQL.createFetcher({ url: location.pathname, fetch: ask });
-  const fetcher = (asked, options) => send(named(asked), options);
-  const defaultTabs = [{ query: AGENTS }, { query: STREAM, variables: JSON.stringify(QUESTION, null, 2) }];
+  const fetcher = (given, options) => {
+    const asked = named(given);
+    return isSubscription(asked) ? subscribe(asked, options?.headers) : send(asked, options);
+  };
+  const variables = JSON.stringify(QUESTION, null, 2);
+  const defaultTabs = [{ query: AGENTS }, { query: STREAM, variables }, { query: EVENTS, variables }];
   root.render(React.createElement(GraphiQL, { fetcher, defaultTabs, defaultEditorToolsVisibility: "variables" }));
 }
 
