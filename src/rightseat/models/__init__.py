@@ -2,5 +2,6 @@
 
 openai, anthropic, google, langchain: remote models, one folder per provider; they share `_vendor`.
 llamacpp: local GGUF models. scripted: replays a JSON script, for tests and demos.
+whisper: speech as text, by whisper.cpp on this machine.
 empty: no model, for servers that only run agents. catalog: capabilities of known models.
 """

@@ -11,6 +11,7 @@ from rightseat.models.catalog import lookup_capabilities
 from rightseat.models.openai import OpenAIModel
 from tests.kit.answers import UpstreamReply, answer_text, write_json
 from tests.kit.app_server import serve_runtime
+from tests.kit.cases import each_case
 from tests.kit.client import RawHttpClient
 from tests.kit.connection import Connection, ReceivedRequest
 from tests.kit.upstream import FakeUpstream
@@ -25,7 +26,7 @@ MESSAGES = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("message", "numbers"),
     [
         (

@@ -21,6 +21,7 @@ from rightseat.types.events import Usage
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Model, Prompt, ToolSpec
 from rightseat.types.streams import closing
+from tests.kit.cases import each_case
 
 CALLED = (
     text_message("user", 'add "it"'),
@@ -121,7 +122,7 @@ async def test_a_script_without_pace_lets_others_run() -> None:
     assert turns >= 100
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("script", "message"),
     [
         ("nonsense", "is not a script"),

@@ -106,6 +106,7 @@ _LLAMA_SERVER_OTHERS = {
     **_refuse("llama-server", "post_sampling_probs", "Leave it out, and send logprobs.", False),
     **_refuse("llama-server", "grammar_lazy", "Leave it out: a grammar holds from the first token.", False),
     **_refuse("llama-server", "grammar_triggers", "Leave it out: a grammar holds from the first token."),
+    **_refuse("llama-server", "grammar_trigger_words", "Leave it out: a grammar holds from the first token."),
     **_refuse("llama-server", "grammar_type", "Leave it out: every grammar is the caller's.", "user"),
     **_refuse("llama-server", "preserved_tokens", _TEMPLATE_PART),
 }

@@ -12,10 +12,11 @@ from msgspec import Meta, Struct
 from rightseat.doors.openai.messages import parse_messages
 from rightseat.doors.openai.read import OpenAIRequest, read_chat, read_completion, read_embedding
 from rightseat.doors.openai.settings import parse_chat_settings
+from rightseat.doors.openai.speech import create_transcription
 from rightseat.doors.openai.tools import parse_tools
 from rightseat.doors.openai.wire import ChatRequest, CompletionRequest, EmbeddingRequest
 from rightseat.doors.openai.write import encode, make_error_response, refuse, reply_completion, stream_completion
-from rightseat.errors import CallerError, NotConfigured, RightseatError
+from rightseat.errors import CallerError, RightseatError
 from rightseat.http.endpoint import (
     Door,
     Host,
@@ -28,6 +29,7 @@ from rightseat.http.endpoint import (
     make_full_response,
     make_reply,
 )
+from rightseat.http.refusals import report_refusal
 from rightseat.http.reply import Reply
 from rightseat.types.model import Prompt
 from rightseat.types.streams import merge_unless_single
@@ -77,6 +79,7 @@ async def reply_result(result: Awaitable[T], make_body: Callable[[T], dict[str, 
     try:
         yield make_full_response(200, encode(make_body(await result)))
     except RightseatError as error:
+        report_refusal(error)
         yield make_error_response(error)
 
 
@@ -169,14 +172,13 @@ def get_model(request: Request, host: Host) -> Reply:
     return make_reply(200, encode(format_model(name)))
 
 
-def create_transcription(request: Request, host: Host) -> Reply:
-    raise NotConfigured("Speech is not configured on this server: no model here transcribes audio.")
-
-
 V1_ROUTES = (
     Route("POST", CHAT_PATH, create_chat_completion, body_type=ChatRequest, summary="Chat, streamed or whole"),
     Route("POST", "/v1/completions", create_completion, body_type=CompletionRequest, summary="Complete a text"),
     Route("POST", "/v1/embeddings", create_embeddings, body_type=EmbeddingRequest, summary="Embed texts"),
+    Route(
+        "POST", "/v1/audio/transcriptions", create_transcription, takes_form=True, summary="Speech as text, from a form"
+    ),
     Route("GET", "/v1/models", list_models, summary="Models and assistants"),
     Route("GET", "/v1/models/{model:path}", get_model, summary="One of them"),
 )
@@ -190,7 +192,6 @@ door = Door(
         Route("POST", "/tokenize", tokenize, body_type=TokenizeRequest, summary="A local model's tokens"),
         Route("POST", "/detokenize", detokenize, body_type=DetokenizeRequest, summary="The text of tokens"),
         Route("POST", "/apply-template", apply_template, body_type=ChatRequest, summary="The prompt of messages"),
-        Route("POST", "/v1/audio/transcriptions", create_transcription, summary="Not configured"),
     ),
     format_error=refuse,
     hint=lambda base: f"export OPENAI_BASE_URL={base}/v1",

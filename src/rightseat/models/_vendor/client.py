@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
@@ -12,6 +13,7 @@ import msgspec
 from msgspec import Struct
 from yarl import URL
 
+from rightseat.config.secret import find_variable
 from rightseat.errors import CallerError, RightseatError
 from rightseat.http.client import HttpClient, Response, check_headers, format_request_head
 from rightseat.http.idle import IdleTimer
@@ -67,6 +69,10 @@ class VendorModel(Model):
         self._headers = merge_headers(merge_headers(_HEADERS, own_headers), headers)
         check_headers(self._headers)
         self._secrets = [secret for secret in secrets if secret]
+        if variable := next(filter(None, map(find_variable, self._secrets)), None):
+            # An error names the variable that the operator has chosen.
+            self.errors = copy.copy(self.errors)
+            self.errors.key = f"{variable}, which the configuration names"
         self._timeouts = timeouts
         self._tries = tries
         self._client = HttpClient(url, connect_timeout=timeouts.connect)

@@ -33,12 +33,17 @@ def load_target(target: str) -> Any:
         loaded: Any = import_object(target)
     except ConfigError as error:
         raise ConfigError(f"langchain:{error.message}") from error
-    if not isinstance(loaded, Runnable) and not callable(loaded):
+    check_target(target, loaded)
+    return loaded
+
+
+def check_target(name: str, target: Any) -> None:
+    """Raise ConfigError for an object that is neither a Runnable nor callable."""
+    if not isinstance(target, Runnable) and not callable(target):
         raise ConfigError(
-            f"langchain:{target} is a {type(loaded).__name__}: name a chat model, a Runnable, "
+            f"langchain:{name} is a {type(target).__name__}: name a chat model, a Runnable, "
             "a function that makes one, or a function that answers messages."
         )
-    return loaded
 
 
 class RunnableSource:

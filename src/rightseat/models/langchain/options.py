@@ -45,19 +45,37 @@ def model(name: str, options: Mapping[str, Any]) -> LangChainModel:
     """Make the model; imports the target now, so that its errors show at start."""
     parsed = parse_options(f"The model langchain:{name}", options, LangChainOptions, positive=TIMEOUTS)
     try:
-        from rightseat.models.langchain.client import (
-            LangChainModel,
-            RunnableSource,
-            declare_settings,
-            load_target,
-            supports_tools,
-            unwrap_chat_model,
-        )
+        from rightseat.models.langchain.client import load_target
     except ImportError as error:
-        raise ConfigError(
-            f"The model langchain:{name} needs LangChain. Install it with: pip install 'rightseat[langchain]'"
-        ) from error
-    target = load_target(name)
+        raise make_missing_error(f"The model langchain:{name}") from error
+    return wrap_target(name, load_target(name), parsed)
+
+
+def make_langchain_model(target: Any, options: Mapping[str, Any]) -> LangChainModel:
+    """Make the model of a LangChain object or function that is at hand; `options` as for a spec."""
+    parsed = parse_options("The LangChain model", options, LangChainOptions, positive=TIMEOUTS)
+    try:
+        from rightseat.models.langchain.client import check_target
+    except ImportError as error:
+        raise make_missing_error("A LangChain model") from error
+    name = getattr(target, "__name__", type(target).__name__)
+    check_target(name, target)
+    return wrap_target(name, target, parsed)
+
+
+def make_missing_error(subject: str) -> ConfigError:
+    return ConfigError(f"{subject} needs LangChain. Install it with: pip install 'rightseat[langchain]'")
+
+
+def wrap_target(name: str, target: Any, parsed: LangChainOptions) -> LangChainModel:
+    from rightseat.models.langchain.client import (
+        LangChainModel,
+        RunnableSource,
+        declare_settings,
+        supports_tools,
+        unwrap_chat_model,
+    )
+
     inner_model = unwrap_chat_model(target)
     model_names = [getattr(inner_model, field, None) for field in ("model_name", "model", "model_id")]
     model_name = next((text for text in model_names if isinstance(text, str)), "")

@@ -2,7 +2,7 @@
 
 `options` makes a model from its spec; `model` implements it. `process` starts `child` in a process of its own,
 `supervision` keeps it running, and `brokered` asks the supervisor of several workers for it; `client` speaks HTTP to
-it; `slot_scheduler` and `prefix_cache` reuse what a slot has read.
+it; `slot_scheduler` and `prefix_cache` reuse what a slot has read, `session_file` keeps it between runs.
 `template`, `template_probe` and `sandbox` render chat templates; `control_tokens` guards them against
 injected control tokens; `answer_start` has continued messages and the caller's grammar; `token_counts` counts
 messages; `thinking` switches a template's thinking; `tool_ranking` chooses tools for tiny models; `embedder` computes

@@ -24,6 +24,7 @@ from rightseat.models.llamacpp import (
     formats,
     media,
     prompt_log,
+    session_file,
     slot_scheduler,
     token_counts,
     tool_ranking,
@@ -122,8 +123,8 @@ class LlamaCppModel(Model):
     """A model of a llama-server. `describe` runs once the server is up and may query it.
 
     `has_adapter`: a LoRA adapter is loaded that is enabled per request. `precached_prompts`: system messages that
-    are processed at start and cached on disk. `rightseat doctor` reads `address` (of an attached server) and
-    `weights` (the file).
+    are processed at start and cached on disk. `session_file`: where the slots are kept between runs. `rightseat doctor`
+    reads `address` (of an attached server) and `weights` (the file).
     """
 
     completes = True
@@ -143,6 +144,7 @@ class LlamaCppModel(Model):
         context: int | None = None,
         reranker: Reranker | None = None,
         sees_images: bool = False,
+        session_file: Path | None = None,
     ) -> None:
         self.name = name
         seen = replace(UNDECLARED, advertises_images=True) if sees_images else replace(UNDECLARED, text_only=True)
@@ -154,6 +156,7 @@ class LlamaCppModel(Model):
         self._options = options
         self.has_adapter = has_adapter
         self._precached_prompts = precached_prompts
+        self._session_file = session_file
         self._embedder = embedder
         self._reranker = reranker
         self._raw_prompts = RawPromptBuilder(context)
@@ -187,11 +190,15 @@ class LlamaCppModel(Model):
                     await self._load_chat_format(self._description.sources.default)
                     for text in self._precached_prompts:
                         await slot_scheduler.precache_prefix(self._server, await self._find_prompt_prefix(text))
+                    if self._session_file is not None:
+                        await session_file.load_session(self._server, self._session_file)
                 except BaseException:
                     self._description = None
                     raise
 
     async def close(self) -> None:
+        if self._session_file is not None and self._description is not None and self._server.ready:
+            await session_file.save_session(self._server, self._session_file)
         await self._server.close()
         if self._embedder is not None:
             await self._embedder.close()

@@ -84,6 +84,9 @@ class LocalOptions(CommonOptions, frozen=True, kw_only=True):
     precache: tuple[str, ...] = ()
     """Text files with long system prompts. The model processes each at the first start and loads the saved state at
     later starts."""
+    session_file: str | None = None
+    """A file for the conversations in the engine's slots: read at the start, written when the server stops. Only for a
+    server with one worker."""
     start_timeout: Seconds = 120
     """Seconds for loading the weights."""
     embedding: str | None = None
@@ -150,6 +153,7 @@ def make_unchecked_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel
         context=chosen.context,
         reranker=_make_reranker(launch, settings, policy),
         sees_images=mmproj is not None,
+        session_file=_check_session_file(settings, launch),
     )
 
 
@@ -242,6 +246,20 @@ def _prompt_cache_folder(settings: LocalOptions) -> Path | None:
     if folder is None and settings.precache:
         raise ConfigError(f"precache: cannot write to {wanted}. Name a writable folder as prompt_cache.")
     return folder
+
+
+def _check_session_file(settings: LocalOptions, launch: LaunchOptions) -> Path | None:
+    """Return the place of the session file; ConfigError where none can be kept."""
+    if settings.session_file is None:
+        return None
+    path = Path(settings.session_file).expanduser().absolute()
+    if launch.mmproj is not None:
+        raise ConfigError("session_file: not with mmproj, since the engine saves no slots that may hold images.")
+    if launch.slot_save_path is None:
+        raise ConfigError("session_file: the folder of prompt_cache cannot be written. Name a writable one.")
+    if path.is_dir() or not path.parent.is_dir():
+        raise ConfigError(f"session_file: {path} is no place for a file. Name a file in a folder that exists.")
+    return path
 
 
 def _make_embedder(launch: LaunchOptions, settings: LocalOptions, policy: SupervisionPolicy) -> Embedder | None:

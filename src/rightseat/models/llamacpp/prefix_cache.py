@@ -25,6 +25,7 @@ ENGINE = "xllamacpp"
 # A prompt as sent: text, or token ids if it contains foreign control tokens.
 PromptText = str | list[int]
 _SUFFIX = ".slot"
+_CHECKSUM_CHARS = 32
 # Ages at which unused prefixes and leftover drafts are deleted.
 _UNUSED_SECONDS, _STALE_DRAFT_SECONDS = 30 * 86_400, 3_600
 
@@ -67,7 +68,7 @@ async def save_prefix(client: LlamaServerClient, slot: int, launch: LaunchOption
     try:
         await client.run_slot_action(slot, "save", draft)
         checksum = await asyncio.to_thread(_checksum, folder / draft)
-        name = f"{prefix_key(launch, text)}-{checksum}{_SUFFIX}"
+        name = make_prefix_name(launch, text, checksum)
         path = (folder / draft).replace(folder / name)
         return CachedPrefix(text, name, path.stat().st_size)
     except (OSError, RightseatError) as error:
@@ -75,6 +76,11 @@ async def save_prefix(client: LlamaServerClient, slot: int, launch: LaunchOption
         raise ConfigError(
             f"precache: the prompt was not saved in {folder}. Check its free space and its permissions."
         ) from error
+
+
+def make_prefix_name(launch: LaunchOptions, text: PromptText, checksum: str) -> str:
+    """Return the name of a saved state; `checksum` is its sha256."""
+    return f"{prefix_key(launch, text)}-{checksum[:_CHECKSUM_CHARS]}{_SUFFIX}"
 
 
 def prefix_key(launch: LaunchOptions, text: PromptText) -> str:
@@ -114,4 +120,4 @@ def _file_version(file: Path | None) -> str:
 
 def _checksum(path: Path) -> str:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:32]
+        return hashlib.file_digest(file, "sha256").hexdigest()[:_CHECKSUM_CHARS]

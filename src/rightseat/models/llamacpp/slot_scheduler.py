@@ -17,7 +17,7 @@ import hashlib
 import logging
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -213,6 +213,14 @@ _schedulers: WeakKeyDictionary[LlamaServerClient, SlotScheduler] = WeakKeyDictio
 
 # By launch: files outlive the process.
 _prefixes: dict[LaunchOptions, list[CachedPrefix]] = {}
+
+
+def add_prefixes(launch: LaunchOptions, prefixes: Iterable[CachedPrefix]) -> None:
+    """Offer saved states to the engine of a launch, in place of those of the same prompts."""
+    known = _prefixes.setdefault(launch, [])
+    added = list(prefixes)
+    prompts = [entry.prompt for entry in added]
+    known[:] = [*(entry for entry in known if entry.prompt not in prompts), *added]
 
 
 def get_scheduler(launch: LaunchOptions, client: LlamaServerClient) -> SlotScheduler:

@@ -3,7 +3,8 @@
 client.py sends requests. request.py builds the body for chat completions and responses.
 exchange.py reads one response: timeouts, SSE payloads, the fast path for text deltas. responses_parser.py and
 the shared parser of chat completions turn payloads into ModelChunks. vendors.py knows the differences between
-OpenAI, Azure and compatible servers. emulated.py emulates tool calls where the server has none. errors.py maps errors.
+OpenAI, Azure and compatible servers. emulated.py emulates tool calls where the server has none. speech.py
+writes and reads transcriptions. errors.py maps errors.
 options.py parses `openai:NAME`.
 """
 

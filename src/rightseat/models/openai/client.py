@@ -20,11 +20,14 @@ from rightseat.models.openai.errors import ERRORS, OpenAIErrors
 from rightseat.models.openai.exchange import OpenAIExchange
 from rightseat.models.openai.request import build_chat_body, build_responses_body
 from rightseat.models.openai.responses_parser import ResponsesStreamParser
+from rightseat.models.openai.speech import build_transcription_form, parse_transcription
 from rightseat.models.openai.vendors import OpenAIVendor, fetch_token
 from rightseat.types.model import Capabilities, Prompt
+from rightseat.types.speech import Transcript, TranscriptionRequest
 
 OPENAI_URL = "https://api.openai.com/v1"
 _EMBEDDINGS_LIMIT = 64 << 20
+_TRANSCRIPT_LIMIT = 16 << 20
 
 
 class OpenAIChatParser(ChatStreamParser):
@@ -63,6 +66,7 @@ class OpenAIModel(VendorModel):
         vendor = vendor or OpenAIVendor(kind="openai" if is_openai(base_url) else "compatible")
         capabilities = capabilities or override_capabilities(lookup_capabilities(vendor.kind, name), {"images": images})
         self._uses_responses = vendor.api == "responses"
+        self.errors = OpenAIErrors(vendor.credential_name)
         path = ("responses",) if self._uses_responses else ("chat", "completions")
         super().__init__(
             name,
@@ -73,7 +77,6 @@ class OpenAIModel(VendorModel):
             timeouts=Timeouts(connect_timeout, first_token_timeout, idle_timeout),
             tries=tries,
         )
-        self.errors = OpenAIErrors(vendor.credential_name)
         self.address = str(base)
         self.capabilities = replace(
             capabilities,
@@ -88,6 +91,7 @@ class OpenAIModel(VendorModel):
         )
         self._upstream_name = vendor.deployment or name
         self._embeddings_url = base.joinpath("embeddings").with_query(base.query)
+        self._transcriptions_url = base.joinpath("audio", "transcriptions").with_query(base.query)
         self._refuses_unknown_fields = vendor.kind != "compatible"
         self._token_provider = vendor.token_provider
         self._static_secrets = self._secrets
@@ -141,6 +145,26 @@ class OpenAIModel(VendorModel):
         if not isinstance(reply, dict) or not isinstance(reply.get("data"), list):
             raise self.errors.invalid_response("not the JSON of embeddings")
         return reply
+
+    async def transcribe(self, request: TranscriptionRequest, /) -> Transcript:
+        """Post an audio file to /audio/transcriptions and return its transcript."""
+        payload, content_type = build_transcription_form(request, self._upstream_name)
+        head = await self._make_head(self._transcriptions_url, {"Content-Type": content_type})
+        response, timer = await self._retry(lambda: self._post(head, payload))
+        try:
+            data = await response.read_body(_TRANSCRIPT_LIMIT + 1)
+            if len(data) > _TRANSCRIPT_LIMIT:
+                raise self.errors.invalid_response(f"more than {_TRANSCRIPT_LIMIT} bytes of a transcript")
+            return parse_transcription(data)
+        except IncompleteResponse as error:
+            if timer.expired:
+                raise self.errors.first_token_timeout(self._timeouts.first_token) from error
+            raise self.errors.incomplete_stream() from error
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+            raise self.errors.invalid_response("not the JSON of a transcript") from error
+        finally:
+            timer.stop()
+            response.close()
 
 
 def is_openai(base_url: str) -> bool:

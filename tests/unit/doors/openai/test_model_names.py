@@ -13,6 +13,7 @@ from rightseat.errors import ConfigError
 from rightseat.runtime.model_names import is_vendor_name
 from rightseat.wiring.from_config import build_runtime
 from tests.kit.app_server import FakeModel, reply_text, serve_runtime
+from tests.kit.cases import each_case
 from tests.kit.client import RawHttpClient
 from tests.unit.plugins.runtime.api_plugins import serve_json_api, write_api_plugin
 
@@ -50,12 +51,12 @@ steps:
 RuntimeFactory = Callable[..., Runtime]
 
 
-@pytest.mark.parametrize("name", VENDOR_NAMES)
+@each_case("name", VENDOR_NAMES)
 def test_vendors_names_are_known(name: str) -> None:
     assert is_vendor_name(name)
 
 
-@pytest.mark.parametrize("name", OTHER_NAMES)
+@each_case("name", OTHER_NAMES)
 def test_other_names_are_not_a_vendors(name: str) -> None:
     assert not is_vendor_name(name)
 

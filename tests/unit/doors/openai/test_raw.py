@@ -64,6 +64,21 @@ async def test_the_prompt_goes_as_it_is_without_system_or_template() -> None:
     assert body["usage"] == {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}
 
 
+@pytest.mark.demand("llamacpp.trigger_words_refused")
+async def test_trigger_words_are_refused_in_words() -> None:
+    model = LocalLikeModel(reply_text("b"))
+    fields = {"prompt": "a", "grammar": 'root ::= "b"', "grammar_trigger_words": ["<function="]}
+    status, body = await post_completion(model, **fields)
+    assert (status, body["error"]["param"]) == (400, "grammar_trigger_words")
+    assert "a grammar holds from the first token" in body["error"]["message"]
+    chat = {"messages": [{"role": "user", "content": "hi"}], "grammar_trigger_words": ["<function="]}
+    status, body = await post_once(Runtime(model=model), chat)
+    assert (status, body["error"]["param"]) == (400, "grammar_trigger_words")
+    assert model.prompts == []
+    # None at all is no wish.
+    assert (await post_completion(model, **(fields | {"grammar_trigger_words": []})))[0] == 200
+
+
 @pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
 async def test_streamed() -> None:
     model = LocalLikeModel([TextChunk("b"), TextChunk("c"), UsageChunk(Usage(3, 2)), FinishChunk("stop")])

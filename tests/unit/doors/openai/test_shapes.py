@@ -55,6 +55,17 @@ async def test_object_arguments_are_encoded(arguments: Any) -> None:
     assert json.loads(called.calls[0].arguments) == {"city": "Oslo"}
 
 
+@pytest.mark.demand("llamacpp.seed_answer_posted_back")
+async def test_an_answer_with_an_object_of_arguments_is_taken_back() -> None:
+    arguments = {"location": "San Francisco, CA", "format": "celsius", "num_days": 4}
+    call = {"id": "call_970977", "type": "function", "function": {"name": "forecast", "arguments": arguments}}
+    answer = {"role": "assistant", "name": None, "tool_call_id": None, "content": "Two calls.", "tool_calls": [call]}
+    result = {"role": "tool", "tool_call_id": "call_970977", "content": "cold"}
+    _, called, given = await get_history(*HI, answer, result)
+    assert (called.text, called.calls[0].id, given.call_id) == ("Two calls.", "call_970977", "call_970977")
+    assert json.loads(called.calls[0].arguments) == arguments
+
+
 @pytest.mark.parametrize("content", [None, "", []])
 async def test_a_refusal_sent_back_is_the_text_of_its_message(content: Any) -> None:
     _, refused, _ = await get_history(*HI, {"role": "assistant", "content": content, "refusal": "No."}, *HI)
@@ -286,7 +297,7 @@ async def test_legacy_functions_whole() -> None:
     assert status == 200
     [choice] = body["choices"]
     assert choice["finish_reason"] == "function_call"
-    assert choice["message"]["function_call"] == {"name": "weather", "arguments": '{"city":"Oslo"}'}
+    assert choice["message"]["function_call"] == {"name": "weather", "arguments": OSLO}
     assert "tool_calls" not in choice["message"]
     prompt = model.prompts[0]
     assert (prompt.tool_choice, prompt.settings.parallel_calls) == (ToolChoice("named", "weather"), False)

@@ -20,6 +20,7 @@ from rightseat.types.chunks import (
     UsageChunk,
 )
 from rightseat.types.events import Usage
+from tests.kit.cases import each_case
 from tests.kit.chunks import Json
 from tests.kit.vendors import anthropic as wire
 
@@ -127,7 +128,7 @@ def test_arguments_that_come_whole() -> None:
 
 
 @pytest.mark.demand("models.anthropic_stop_reasons_default")
-@pytest.mark.parametrize(
+@each_case(
     ("reason", "finish"),
     [
         ("end_turn", "stop"),
@@ -185,7 +186,7 @@ def test_any_cut_is_incomplete() -> None:
     assert parse_bytes(WHOLE_STREAM[:-2]) == parse_bytes(WHOLE_STREAM)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("payload", "error"),
     [
         (b"{", UpstreamGarbled),

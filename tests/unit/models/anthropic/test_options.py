@@ -7,6 +7,7 @@ from rightseat.doctor.setup import list_required_extras
 from rightseat.errors import ConfigError
 from rightseat.models.anthropic import AnthropicModel, model
 from rightseat.wiring.lookup import make_model
+from tests.kit.cases import each_case
 from tests.unit.models.anthropic.model_calls import collect_chunks, connect_model
 
 
@@ -65,7 +66,7 @@ def test_what_the_options_say_goes_over_the_table() -> None:
     assert (made.capabilities.images, made.capabilities.parallel, made.capabilities.tools) == (False, False, True)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "message"),
     [
         ({"base_ulr": "x"}, "Did you mean 'base_url'"),

@@ -10,6 +10,7 @@ from rightseat.models.catalog import lookup_capabilities
 from rightseat.models.google import model
 from rightseat.models.google.options import GOOGLE_URL
 from rightseat.models.google.request import SETTINGS, THINKING_SETTINGS
+from tests.kit.cases import each_case
 
 VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI")
 
@@ -44,7 +45,7 @@ def test_what_it_can_is_known_and_can_be_said() -> None:
     assert made.capabilities == replace(known, tools=False, images=False, reasoning=False, settings=frozenset(SETTINGS))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "options", "words"),
     [
         ("", {}, "needs a model's name"),

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rightseat.models.google.request import narrow_parameters, narrow_schema
+from tests.kit.cases import each_case
 
 TAKEN = {
     *("type", "format", "title", "description", "enum", "items", "prefixItems", "minItems", "maxItems"),
@@ -14,7 +15,7 @@ TAKEN = {
 
 
 @pytest.mark.demand("models.google_gemini_api")
-@pytest.mark.parametrize(
+@each_case(
     ("given", "told"),
     [
         ({"type": "string", "format": "date-time"}, {"type": "string", "format": "date-time"}),

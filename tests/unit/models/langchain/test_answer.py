@@ -27,6 +27,7 @@ from rightseat.types.chunks import (
 )
 from rightseat.types.events import Usage
 from tests.contract.models.cases import collect_answer
+from tests.kit.cases import each_case
 from tests.kit.vendors.langchain import FakeChatModel, NonStreamingChatModel, make_call_chunk, make_message_chunk
 from tests.unit.models.langchain.model_calls import collect_chunks
 
@@ -113,7 +114,7 @@ def test_a_call_without_a_name_is_garbled() -> None:
 
 
 @pytest.mark.demand("models.langchain_module_attr_basechatmodel")
-@pytest.mark.parametrize(
+@each_case(
     ("value", "found"),
     [
         (make_message_chunk("a"), [TextChunk("a")]),
@@ -166,7 +167,7 @@ def test_counts_add_up_as_langchain_adds_them() -> None:
     assert found == [TextChunk("a"), UsageChunk(Usage(9, 5, 4)), FinishChunk("stop")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("metadata", "reason"),
     [
         ({"finish_reason": "stop"}, "stop"),

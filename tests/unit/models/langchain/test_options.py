@@ -9,6 +9,7 @@ import pytest
 
 from rightseat.errors import ConfigError
 from rightseat.models.langchain import model
+from tests.kit.cases import each_case
 
 FILE = """
 from langchain_core.language_models import GenericFakeChatModel
@@ -42,7 +43,7 @@ def test_what_it_can_is_known_by_what_it_is() -> None:
 
 
 @pytest.mark.demand("models.langchain_module_attr_basechatmodel")
-@pytest.mark.parametrize(
+@each_case(
     ("name", "options", "words"),
     [
         ("kit_chain", {}, "not of the form langchain:MODULE:NAME"),

@@ -15,6 +15,7 @@ from rightseat.models.llamacpp.machine import Machine
 from rightseat.models.llamacpp.machine_settings import MachineSettings, choose_machine_settings, count_cache_bytes
 from rightseat.models.llamacpp.model import LlamaCppModel
 from rightseat.wiring.lookup import make_model
+from tests.kit.cases import each_case
 from tests.unit.models.llamacpp.gguf_files import make_gguf, make_number_entry, make_usual_entries
 
 GIB = 1 << 30
@@ -47,7 +48,7 @@ SILENT = make_header(None)
 
 
 @pytest.mark.demand("llamacpp.settings_chosen_by_machine")
-@pytest.mark.parametrize(
+@each_case(
     ("machine", "header", "size", "expected"),
     [
         (TINY, EMBEDDED, 98 * MB, MachineSettings(1, 6144, 64)),
@@ -128,7 +129,7 @@ def test_a_broken_file_still_makes_a_model_that_the_doctor_can_look_at(weights: 
     assert make_model(str(weights)).capabilities.context == 4096
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("memory", "cores", "name"),
     [
         (GIB, 1, None),

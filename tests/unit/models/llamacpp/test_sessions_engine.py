@@ -33,17 +33,21 @@ def launch(tmp_path: Path) -> Build:
     if importlib.util.find_spec("xllamacpp") is None:
         pytest.skip("xllamacpp is not installed")
     found = weights.require_weights()
-    return lambda **options: LaunchOptions(found, slot_save_path=tmp_path, **{"context": 1024} | options)
+    defaults: dict[str, Any] = {"context": 1024, "slot_save_path": tmp_path}
+    return lambda **options: LaunchOptions(found, **defaults | options)
 
 
 @asynccontextmanager
-async def start_model(launch: LaunchOptions, *precached: str) -> AsyncIterator[LlamaCppModel]:
+async def start_model(
+    launch: LaunchOptions, *precached: str, session_file: Path | None = None
+) -> AsyncIterator[LlamaCppModel]:
     made = LlamaCppModel(
         "local",
         ManagedServer(launch),
         describe_from_file(launch.model, parse_template_choice(None)),
         options=PromptOptions(),
         precached_prompts=precached,
+        session_file=session_file,
     )
     await made.start()
     try:
@@ -159,3 +163,24 @@ async def test_a_full_context_says_what_to_cut(launch: Build) -> None:
         with pytest.raises(ContextTooLong, match=r"room for 256: cut at least \d+ tokens"):
             await complete(llama, long)
         assert (await complete(llama, make_prompt(text_message("user", "Hi"), system="Be.")))[1].cached == 0
+
+
+@pytest.mark.demand("llamacpp.session_file")
+async def test_a_conversation_is_there_after_a_restart(launch: Build, tmp_path: Path) -> None:
+    cache, file = tmp_path / "cache", tmp_path / "talk.session"
+    cache.mkdir()
+    talk = [text_message("user", "Where are the maps? " * 8)]
+    async with start_model(launch(slots=1, slot_save_path=cache), session_file=file) as llama:
+        text, first = await complete(llama, make_prompt(*talk))
+        assert (first.cached, file.exists()) == (0, False)
+    assert os.listdir(cache) == []
+    assert file.stat().st_mode & 0o777 == 0o600
+    talk += [text_message("assistant", text), text_message("user", "Go on.")]
+    async with start_model(launch(slots=1, slot_save_path=cache), session_file=file) as llama:
+        _, again = await complete(llama, make_prompt(*talk))
+        assert again.cached >= first.input - 1
+    # The twin: without the file all is read again.
+    other = tmp_path / "other"
+    other.mkdir()
+    async with start_model(launch(slots=1, slot_save_path=other)) as llama:
+        assert (await complete(llama, make_prompt(*talk)))[1].cached < first.input // 2

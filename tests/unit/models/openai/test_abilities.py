@@ -10,6 +10,7 @@ from rightseat.models.openai.request import Dialect, build_chat_body
 from rightseat.models.openai.vendors import OpenAIVendor
 from rightseat.types.model import Prompt, SamplingSettings, ToolSpec
 from tests.kit import answers
+from tests.kit.cases import each_case
 from tests.kit.upstream import FakeUpstream
 from tests.unit.models.model_calls import HELLO, collect_chunks
 
@@ -49,7 +50,7 @@ def test_where_one_call_is_all_there_is_nothing_is_said_of_more() -> None:
 
 
 @pytest.mark.demand("models.table_model_tools_parallel")
-@pytest.mark.parametrize(
+@each_case(
     ("name", "options", "kind", "tools"),
     [
         ("gpt-4o", {}, OpenAIModel, True),
@@ -102,7 +103,7 @@ async def test_pictures_at_a_server_of_one_s_own(name: str, options: dict[str, A
 
 
 @pytest.mark.demand("openai.client_shapes")
-@pytest.mark.parametrize(
+@each_case(
     ("name", "options", "hears"),
     [
         ("gpt-audio", {}, True),

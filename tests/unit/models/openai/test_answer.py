@@ -14,6 +14,7 @@ from rightseat.types.chunks import (
     UsageChunk,
 )
 from rightseat.types.events import Usage
+from tests.kit.cases import each_case
 from tests.kit.chunks import encode_json, make_completion, make_error_body, make_usage_chunk
 from tests.unit.models.payloads import make_delta_payload, make_tool_calls_payload, parse_payloads
 
@@ -31,7 +32,7 @@ def test_text() -> None:
     assert said == [TextChunk("a"), TextChunk("b"), FinishChunk("stop")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("payload", "fragment"),
     [
         (make_delta_payload(reasoning_content="hm"), ReasoningChunk("hm")),
@@ -47,7 +48,7 @@ def test_kinds_of_fragment(payload: bytes, fragment: ModelChunk) -> None:
     assert parse_payloads(payload, STOP) == [fragment, FinishChunk("stop")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "payload",
     [
         b"",
@@ -74,7 +75,7 @@ def test_usage_comes_once_and_before_the_finish() -> None:
     assert said == [TextChunk("a"), UsageChunk(Usage(7, 3)), FinishChunk("stop")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reason", "finish"),
     [
         ("stop", "stop"),
@@ -261,7 +262,7 @@ def test_a_whole_completion() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_case(
     "payload",
     [
         b"junk",
@@ -286,7 +287,7 @@ def test_half_an_event_at_the_end_is_a_cut() -> None:
         answer.feed_tail(b'{"choices":[{"del')
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fault", "kind"),
     [
         (make_error_body("canary", "rate_limit_exceeded"), errors.UpstreamBusy),

@@ -18,6 +18,7 @@ from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models.openai.client import OpenAIChatParser
 from rightseat.models.openai.exchange import ChatDeltaFastPath, OpenAIExchange
 from rightseat.types.chunks import TextChunk, merge_text_chunks
+from tests.kit.cases import each_case
 
 
 def format_event(text: str, **more: object) -> bytes:
@@ -62,7 +63,7 @@ def test_whatever_is_read_the_short_way_is_right(text: str, noise: bytes, at: in
         assert "".join(found) == "".join(read_by_parser(data))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "other",
     [
         format_event("x", finish_reason="stop"),

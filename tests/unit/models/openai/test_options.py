@@ -5,6 +5,7 @@ import pytest
 from rightseat.errors import ConfigError
 from rightseat.models.openai import OpenAIModel, model
 from rightseat.models.openai.options import OpenAIOptions
+from tests.kit.cases import each_case
 from tests.kit.upstream import FakeUpstream
 from tests.unit.models.model_calls import collect_chunks
 
@@ -47,7 +48,7 @@ def test_options_and_constructor_agree() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "message"),
     [
         ({"base_ulr": "x"}, "Did you mean 'base_url'"),

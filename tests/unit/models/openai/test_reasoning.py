@@ -12,6 +12,7 @@ from rightseat.types.messages import Message, ProviderData, ToolCall, make_clien
 from rightseat.types.model import Prompt
 from tests.contract.doors.client_result import TOOL_SCHEMA
 from tests.kit.app_server import serve_runtime
+from tests.kit.cases import each_case
 from tests.kit.client import RawHttpClient
 from tests.kit.upstream import FakeUpstream
 from tests.kit.vendors.thinking import ThinkingVendor, VendorName
@@ -22,7 +23,7 @@ CALLING = Message("assistant", calls=(CALL,))
 DEEPSEEK = find_rules("api.deepseek.com", "deepseek-chat")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("host", "name", "text", "placeholder"),
     [
         ("api.deepseek.com", "deepseek-reasoner", "turns", ""),

@@ -5,6 +5,7 @@ import pytest
 from rightseat.models.openai.request import RESERVED_KEYS, Dialect, build_chat_body
 from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, TextMessagePart, ToolCall, text_message
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
+from tests.kit.cases import each_case
 
 PLAIN = Dialect(developer_role=False, max_completion_tokens=False, strict_tools=False, usage=True)
 VENDOR = Dialect(developer_role=True, max_completion_tokens=True, strict_tools=True, usage=False)
@@ -30,7 +31,7 @@ def test_a_plain_prompt_sends_nothing_that_was_not_given() -> None:
     assert "stream_options" not in build_body(VENDOR)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "sent"),
     [
         (text_message("system", "s"), {"role": "system", "content": "s"}),

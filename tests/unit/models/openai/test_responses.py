@@ -37,6 +37,7 @@ from rightseat.types.messages import (
 )
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 from tests.kit import faults
+from tests.kit.cases import each_case
 from tests.kit.upstream import FakeUpstream
 from tests.kit.vendors import responses as wire
 from tests.unit.models.model_calls import collect_chunks
@@ -228,7 +229,7 @@ def test_an_answer_in_one_piece() -> None:
 
 
 @pytest.mark.demand("models.openai_gains_responses_upstream")
-@pytest.mark.parametrize(
+@each_case(
     ("event", "kind"),
     [
         (wire.make_failed_event("server_error"), errors.UpstreamError),

@@ -7,9 +7,10 @@ import pytest
 
 from rightseat.models.llamacpp.embedded.clauses import MAX_LENGTH, Vocabulary, is_statement, split_clauses
 from rightseat.models.llamacpp.embedded.help_answers import find_help_answer
+from tests.kit.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("message", "clauses"),
     [
         ("Hi! What can you do?", ["hi", "what can you do"]),
@@ -30,7 +31,7 @@ def test_clauses(message: str, clauses: list[str]) -> None:
     assert split_clauses(message) == clauses
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("clause", "expected"),
     [
         ("my phone died", True),
@@ -62,7 +63,7 @@ def test_a_long_message_is_not_normalized(monkeypatch: pytest.MonkeyPatch) -> No
     assert split_clauses("ﷺ" * 20_000) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "what can you do ",

@@ -6,10 +6,11 @@ import pytest
 
 from rightseat.models.llamacpp.embedded.drafts import OCCASIONS, find_draft
 from rightseat.models.llamacpp.embedded.drafts_chinese import OCCASIONS as OCCASIONS_ZH
+from tests.kit.cases import each_case
 
 
 @pytest.mark.demand("embedded.messages_drafted")
-@pytest.mark.parametrize(
+@each_case(
     ("request_text", "expected"),
     [
         ("write a short email to my boss saying im sick and cant come in", "that I'm sick and can't come in."),
@@ -45,7 +46,7 @@ def test_a_draft_keeps_the_persons_words(request_text: str, expected: str) -> No
 
 
 @pytest.mark.demand("embedded.messages_drafted")
-@pytest.mark.parametrize(
+@each_case(
     "request_text",
     [
         "Write a haiku about the sea",

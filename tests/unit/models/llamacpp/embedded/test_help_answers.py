@@ -3,10 +3,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from rightseat.models.llamacpp.embedded.help_answers import find_help_answer
 from rightseat.models.llamacpp.embedded.help_topics import SETUP_TOPICS
+from tests.kit.cases import each_case
 
 ROOT = Path(__file__).parents[5]
 
@@ -16,7 +15,7 @@ def find(question: str, *, own: bool = False) -> str | None:
     return find_help_answer(question, language, (), {}, has_own_voice=own)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("question", "expected"),
     [
         ("hi", "Hello"),
@@ -116,7 +115,7 @@ def test_questions_about_the_assistant(question: str, expected: str) -> None:
     assert expected in answer
 
 
-@pytest.mark.parametrize(
+@each_case(
     "question",
     [
         "What is a model organism?",

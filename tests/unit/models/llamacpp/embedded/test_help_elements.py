@@ -7,6 +7,7 @@ import pytest
 from rightseat.models.llamacpp.embedded.help_answers import find_help_answer
 from rightseat.models.llamacpp.embedded.passages import find_answer_sentence, find_lead_sentence
 from rightseat.types.language import detect_language
+from tests.kit.cases import each_case
 
 WORDINGS = """
 How can I help | heyy whats up
@@ -53,14 +54,14 @@ def find(question: str) -> str | None:
 
 
 @pytest.mark.demand("embedded.known_by_elements")
-@pytest.mark.parametrize("line", WORDINGS.strip().splitlines())
+@each_case("line", WORDINGS.strip().splitlines())
 def test_questions_known_by_their_elements(line: str) -> None:
     expected, _, question = line.partition(" | ")
     assert expected in (find(question) or "")
 
 
 @pytest.mark.demand("embedded.known_by_elements")
-@pytest.mark.parametrize("question", OTHERS.strip().splitlines())
+@each_case("question", OTHERS.strip().splitlines())
 def test_near_misses(question: str) -> None:
     assert find(question) is None
 
@@ -70,7 +71,7 @@ TEXT_ZH = "公司食堂下周一开始装修，预计需要两周。装修期间
 
 
 @pytest.mark.demand("embedded.known_by_elements")
-@pytest.mark.parametrize(
+@each_case(
     "message",
     [
         f"make this shorter please: {TEXT}",

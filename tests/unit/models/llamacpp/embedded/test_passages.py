@@ -13,9 +13,10 @@ from rightseat.models.llamacpp.embedded.passages import (
 )
 from rightseat.models.llamacpp.embedded.request_intent import find_context
 from rightseat.types.messages import CONTEXT_HEADING
+from tests.kit.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("message", "expected"),
     [
         (
@@ -38,7 +39,7 @@ def test_the_sentence_of_a_text_answers(message: str, expected: str) -> None:
     assert expected in answer
 
 
-@pytest.mark.parametrize(
+@each_case(
     "message",
     [
         "What is the capital of France?",
@@ -74,7 +75,7 @@ def test_the_day_is_in_the_sentence_that_names_one() -> None:
     assert find_answer_sentence(text) == "They open at six every day except Tuesday."
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("message", "lead"),
     [
         ("Summarise: The shop moves in May. It will be larger.", "The shop moves in May."),

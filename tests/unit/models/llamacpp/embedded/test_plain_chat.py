@@ -17,6 +17,7 @@ from rightseat.models.llamacpp.embedded.plain_chat import (
 from rightseat.types.chunks import TextChunk
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Prompt, SamplingSettings, ToolSpec
+from tests.kit.cases import each_case
 
 
 def make_chunks(text: str, probabilities: dict[str, float] | None = None) -> list[TextChunk]:
@@ -55,7 +56,7 @@ def test_a_repeated_phrase_is_cut() -> None:
     assert "".join(shown).count("again and again") <= 2
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("question", "text", "expected"),
     [
         (
@@ -166,7 +167,7 @@ def test_a_short_answer_is_a_probable_first_sentence(text: str, probability: flo
     assert (short and short.text) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("short", "text", "expected"),
     [
         (ShortAnswer("The liver pumps blood.", 0.5), "The heart does it.", ""),

@@ -2,16 +2,15 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from rightseat.models.llamacpp.embedded.results import find_problem, format_results, list_results, list_unknown_numbers
 from rightseat.types.messages import text_message
+from tests.kit.cases import each_case
 
 ERROR = json.dumps({"error": {"code": "tool_failed", "message": "The disk is full."}})
 DENIED = json.dumps({"error": {"code": "denied", "message": "The person did not allow this call."}})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "result", "problem"),
     [
         ("Order A7 is cancelled.", "A7 cancelled", None),
@@ -56,7 +55,7 @@ def test_numbers_of_the_question_are_known() -> None:
     assert list_unknown_numbers("in 2,019", ["2019"]) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("result", "english", "chinese"),
     [
         ("A7 cancelled", "A7 cancelled", "结果：A7 cancelled"),

@@ -13,6 +13,7 @@ from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, ToolSpec
 from tests.contract.formats.cases import OUTPUT_SCHEMA, TOOLS
 from tests.contract.models.cases import CollectedAnswer, collect_answer
+from tests.kit.cases import each_case
 from tests.unit.models.llamacpp.formats.prompts import CONVERSATION, make_template, plan_prompt
 from tests.unit.models.llamacpp.gbnf import Grammar
 
@@ -92,7 +93,7 @@ def test_the_form_is_its_own_also_where_the_template_knows_tools() -> None:
 
 
 @pytest.mark.demand("llamacpp.generic_other_model_thought")
-@pytest.mark.parametrize(
+@each_case(
     ("mode", "text", "taken"),
     [
         ("auto", format_step('"result": "Words."'), True),

@@ -1,6 +1,5 @@
 """Thoughts are split off, and the answer's grammar binds only what comes after them."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +8,7 @@ from rightseat.models.llamacpp.grammar.rules import GrammarRules
 from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps
 from rightseat.tools.text_calls.thinking import THINKING_TAGS
 from tests.contract.models.cases import CollectedAnswer, collect_answer
+from tests.kit.cases import each_case
 from tests.unit.models.llamacpp.gbnf import Grammar
 from tests.unit.tools.text_calls.test_reader import split_at
 
@@ -30,7 +30,7 @@ def parse_grammar(thinking: ThinkingTags) -> Grammar:
     return Grammar.parse(rules.to_gbnf())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "ending", "expected"),
     [
         ("plain", "assistant:", ThinkingTags()),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from tests.kit.cases import each_case
 from tests.kit.rounds import limit_rounds
 from tests.unit.models.llamacpp import gbnf
 from tests.unit.models.llamacpp.corpus import CORPUS
@@ -32,10 +33,18 @@ def build_case(name: str) -> tuple[SchemaGrammar, gbnf.Grammar, Any]:
 
 
 @pytest.mark.demand("llamacpp.json_schema_2020_12")
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] * (name == SLOW_CASE)) for name in CORPUS]
-)
+@each_case("name", [name for name in CORPUS if name != SLOW_CASE])
 def test_what_the_grammar_makes_satisfies_the_schema(name: str) -> None:
+    check_texts(name)
+
+
+@pytest.mark.demand("llamacpp.json_schema_2020_12")
+@pytest.mark.long
+def test_what_a_grammar_of_200_fields_makes_satisfies_the_schema() -> None:
+    check_texts(SLOW_CASE)
+
+
+def check_texts(name: str) -> None:
     said, read, judge = build_case(name)
     rng = random.Random(name)
     for _ in range(TEXTS):
@@ -62,7 +71,7 @@ def test_what_satisfies_the_schema_passes_the_grammar(data: st.DataObject) -> No
 @pytest.mark.demand("llamacpp.json_schema_2020_12")
 @pytest.mark.slow
 def test_most_of_the_corpus_is_said_exactly(capsys: pytest.CaptureFixture[str]) -> None:
-    exact = [name for name in CORPUS if build_case(name)[0].exact]
+    exact = [name for name in CORPUS if build_grammar(CORPUS[name]).exact]
     with capsys.disabled():
         print(
             f" [{len(CORPUS)} schemas, {len(exact)} exact, {len(SIMPLE_CASES)} with instances, {TEXTS} texts each]",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.grammar.rules import GrammarLimits
+from tests.kit.cases import each_case
 from tests.kit.rounds import limit_rounds
 from tests.unit.models.llamacpp.gbnf import Grammar
 from tests.unit.models.llamacpp.schema_grammar import build_grammar
@@ -56,7 +57,7 @@ def test_decimals_within_bounds_and_no_others(
             assert rules.accepts(text) is inside, text
 
 
-@pytest.mark.parametrize("text", ["01", "1.", ".5", "+1", "1e", "--1", "00", "1.5.2", "0x1", ""])
+@each_case("text", ["01", "1.", ".5", "+1", "1e", "--1", "00", "1.5.2", "0x1", ""])
 def test_what_is_no_number_in_json(text: str) -> None:
     for schema in ({"type": "number"}, {"type": "number", "minimum": 0}, {"type": "integer"}):
         assert not Grammar.parse(build_grammar(schema).text).accepts(text)

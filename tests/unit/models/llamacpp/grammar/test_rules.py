@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.grammar.rules import GrammarLimits, GrammarRules
+from tests.kit.cases import each_case
 from tests.kit.rounds import limit_rounds
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.unit.models.llamacpp.corpus import CORPUS
@@ -155,7 +156,7 @@ BAD: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.demand("llamacpp.invalid_schema_unsupported_keyword")
-@pytest.mark.parametrize("name", BAD)
+@each_case("name", BAD)
 def test_a_bad_schema_is_refused_in_words(name: str) -> None:
     with pytest.raises(CallerError) as caught:
         build_grammar(BAD[name])

@@ -13,6 +13,7 @@ from rightseat.errors import CallerError
 from rightseat.models.llamacpp.grammar.expr import fit_length, matches_text
 from rightseat.models.llamacpp.grammar.regex import UnsupportedPattern, parse_pattern
 from rightseat.models.llamacpp.grammar.rules import GrammarLimits
+from tests.kit.cases import each_case
 from tests.kit.rounds import limit_rounds
 from tests.unit.models.llamacpp.corpus import PATTERNS, UNSUPPORTED_PATTERNS
 from tests.unit.models.llamacpp.gbnf import Grammar
@@ -32,16 +33,14 @@ def to_json_string(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "é", "😀", "\U0010ffff", '"', "\\", "/", "\n\t\r\b\f", "\x00\x1f", "\x7f", "\u2028", "中文"]
-)
+@each_case("text", ["", "é", "😀", "\U0010ffff", '"', "\\", "/", "\n\t\r\b\f", "\x00\x1f", "\x7f", "\u2028", "中文"])
 def test_every_character_passes_as_json_spells_it(text: str) -> None:
     rules = build_string_grammar({"maxLength": len(text), "minLength": len(text)})
     assert rules.accepts(to_json_string(text))
     assert rules.accepts(json.dumps(text))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text", ['"\n"', '"\\x"', '"\\u12"', '"\\ud800"', '"\\udc00"', '"', '"a', "'a'", '"\ud800"', '"\\ud800\\u0041"']
 )
 def test_what_is_no_string_in_json(text: str) -> None:
@@ -91,14 +90,14 @@ def test_a_pattern_keeps_the_length_too() -> None:
         assert rules.accepts(to_json_string(text)) is (4 <= len(text) <= 6), text
 
 
-@pytest.mark.parametrize("pattern", UNSUPPORTED_PATTERNS)
+@each_case("pattern", UNSUPPORTED_PATTERNS)
 def test_what_no_grammar_says_is_named(pattern: str) -> None:
     said = build_grammar({"type": "object", "properties": {"a/b": {"type": "string", "pattern": pattern}}})
     assert said.unenforced == ("#/properties/a~1b: pattern",)
     assert not said.exact
 
 
-@pytest.mark.parametrize(
+@each_case(
     "pattern", ["(" * 60 + ")" * 60, "a" * 5000, "(a{9000}){9}", "(^a|b)(^c|d)" * 50, "[a-", "(a", "a)", "[z-a]"]
 )
 def test_a_pattern_beyond_reason_is_unsayable(pattern: str) -> None:
@@ -117,7 +116,7 @@ def test_nested_repetitions_are_bounded_work(pattern: str) -> None:
     assert time.process_time() - started < 15
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "wrong"),
     [
         ("date", "2023-02-29"),
