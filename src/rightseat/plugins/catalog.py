@@ -15,7 +15,7 @@ from rightseat.config.stamps import FileStamps
 from rightseat.engine.loop import Assistant
 from rightseat.engine.toolsets import CombinedToolset
 from rightseat.errors import CallerError
-from rightseat.http.endpoint import ResourceFile
+from rightseat.http.endpoint import PluginInfo, ResourceFile
 from rightseat.plugins.flows.responder import FlowRegistry
 from rightseat.plugins.plugin import Plugin, make_tool_name
 from rightseat.plugins.search import Embed, VectorIndex
@@ -184,6 +184,15 @@ class PluginCatalog:
                     path = loaded.plugin.folder / flow.file
                     by_uri[uri] = ResourceFile(flow.id, flow.description, YAML_MEDIA_TYPE, path)
         return by_uri
+
+    def list_plugins(self) -> list[PluginInfo]:
+        """List the plugins that have anything to offer, for doors to show."""
+        loaded = ((id, loaded.plugin) for id, loaded in self.loaded.items())
+        return [
+            PluginInfo(id, plugin.name, plugin.description, plugin.question.strip())
+            for id, plugin in loaded
+            if self.by_plugin.get(id) or plugin.workflows
+        ]
 
     @property
     def plugin_questions(self) -> dict[str, str]:

@@ -32,6 +32,10 @@ PLAIN_KEYS = ("type", "args")
 OIDC_KEYS = (*known_fields("auth"), "expires_minutes", "access_token")
 SECRET_KEYS = ("client_secret", "access_token", "refresh_token", "password", "token")
 OUTSIDE_FILE_HINT = "A file anywhere else is named in `auth` of [[plugins]] in rightseat.toml."
+OIDC_EXAMPLE = (
+    'Write {"type": "oidc", "token_url": "https://login.example.com/oauth2/token", "client_id": "env:CLIENT_ID", '
+    '"client_secret": "env:CLIENT_SECRET"}; what `args` names is sent with it.'
+)
 AUTH_EXAMPLE = 'Write {"type": "header", "args": {"Authorization": "env:NAME"}}.'
 MANIFEST_FILE = "plugin.json"
 MAX_NAME_LENGTH = 15
@@ -239,7 +243,8 @@ class ManifestReader:
             if key in SECRET_KEYS and isinstance(value, str):
                 self.check_value("oidc", value, (*path, key))
         if not (entry.get("token_url") or entry.get("access_token_url")):
-            self.add_problem((*path, "token_url"), "Nobody knows where to get a token.", 'Add "token_url".')
+            problem = "It has no address of a sign-in server, so there is no token to send."
+            self.add_problem((*path, "token_url"), problem, OIDC_EXAMPLE)
 
 
 def is_outside_folder(value: str, folder: Path) -> bool:

@@ -1,12 +1,12 @@
 """Select the plugin tools shown to the model in a turn: in a stable order, and tools are only added.
 
 The selection depends on the turn's messages alone, so that a resumed turn has the same tools, also after a
-restart.
+restart; where a model chooses plugins, the tools that were called are added all the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rightseat.plugins.catalog import FIND_TOOLS, CatalogEntry, PluginCatalog
+from rightseat.plugins.plugin_choice import ListedPlugin, PluginChooser
 from rightseat.plugins.search import fuse_rankings
 from rightseat.types.events import Event
 from rightseat.types.messages import Message, TextMessagePart, text_message
@@ -38,8 +39,16 @@ FIND_PARAMETERS = {
 class ToolSelection:
     """The Toolset of one assistant: at most `max_tools` tools, within a third of the context."""
 
-    def __init__(self, catalog: PluginCatalog, *, max_tools: int = 16, context: int | None = None) -> None:
+    def __init__(
+        self,
+        catalog: PluginCatalog,
+        *,
+        max_tools: int = 16,
+        context: int | None = None,
+        chooser: PluginChooser | None = None,
+    ) -> None:
         self.catalog = catalog
+        self.chooser = chooser
         self.max_tools = max_tools
         self.token_budget = None if context is None else context // 3
         self.shows_all = len(catalog.entries) <= max_tools and self.fits_budget(catalog.entries)
@@ -57,6 +66,9 @@ class ToolSelection:
     @property
     def groups(self) -> dict[str, str]:
         return {id: one.plugin.name for id, one in self.catalog.loaded.items() if self.catalog.by_plugin[id]}
+
+    async def wait_for_tools(self, names: Collection[str]) -> None:
+        """Plugins are there from the start."""
 
     def fingerprint(self, names: Iterable[str]) -> str:
         return self.catalog.digest(names)
@@ -132,7 +144,23 @@ class ToolSelection:
         for question in questions[-1:-3:-1]:
             if len(numbers) < self.max_tools:
                 numbers += await rank_tools(self.catalog, question, allowed)
-        return numbers
+        if self.chooser is None or allowed is not None or not questions:
+            return numbers
+        return await self.rank_chosen_first(self.chooser, questions[-1], numbers)
+
+    async def rank_chosen_first(self, chooser: PluginChooser, question: str, numbers: list[int]) -> list[int]:
+        """Rank the tools of the plugins that a model has chosen before all others."""
+        ranked = dict.fromkeys(self.catalog.entries[number].loaded.plugin.id for number in numbers)
+        ids = [*ranked, *(id for id in self.catalog.by_plugin if id not in ranked and self.catalog.by_plugin[id])]
+        loaded = (self.catalog.loaded[id].plugin for id in ids)
+        chosen = await chooser.choose(question, [ListedPlugin(one.id, one.name, one.description) for one in loaded])
+        place = {number: position for position, number in enumerate(numbers)}
+        first = [
+            entry.number
+            for id in chosen
+            for entry in sorted(self.catalog.by_plugin[id], key=lambda entry: place.get(entry.number, len(place)))
+        ]
+        return list(dict.fromkeys((*first, *numbers)))
 
 
 async def rank_tools(catalog: PluginCatalog, question: str, allowed: set[int] | None) -> list[int]:

@@ -12,8 +12,6 @@ import typing
 from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any, overload
 
-import pydantic
-
 from rightseat.errors import ConfigError, ToolThreadsExhausted
 from rightseat.tools.subprocess import ToolProcesses
 from rightseat.types.events import Event
@@ -31,13 +29,18 @@ class ToolSignature:
     """Schema of a function's parameters, and conversion of arguments to typed values."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        # Imported here: it takes a fifth of a start, and a server without tools of functions needs none of it.
+        from pydantic.errors import PydanticUserError
+
         try:
             self.parse(function)
-        except (NameError, TypeError, pydantic.errors.PydanticUserError) as error:
+        except (NameError, TypeError, PydanticUserError) as error:
             why = str(error).splitlines()[0]
             raise ConfigError(f"Tool {function.__name__}: its annotations cannot be read: {why}") from error
 
     def parse(self, function: Callable[..., Any]) -> None:
+        from pydantic import Field, create_model
+
         doc = inspect.getdoc(function) or ""
         self.summary = re.split(rf"(?m)^\s*$|^\s*{_PARAM_SECTION}|^\s*:param", doc, maxsplit=1)[0].strip()
         param_docs = parse_param_docs(doc)
@@ -56,12 +59,12 @@ class ToolSignature:
                 continue
             default = ... if parameter.default is parameter.empty else parameter.default
             # Numbered fields with the name as alias: a parameter may be called `schema`, `copy` or `_x`.
-            hint = Annotated[hint, pydantic.Field(alias=parameter.name)]
+            hint = Annotated[hint, Field(alias=parameter.name)]
             if param_doc := param_docs.get(parameter.name):
-                hint = Annotated[hint, pydantic.Field(description=param_doc)]
+                hint = Annotated[hint, Field(description=param_doc)]
             fields[f"field{len(self.names)}"] = (hint, default)
             self.names.append(parameter.name)
-        self.model = pydantic.create_model(function.__name__, **fields)
+        self.model = create_model(function.__name__, **fields)
         self.schema = strip_titles(self.model.model_json_schema())
 
     def bind(self, args: dict[str, Any], ctx: ToolContext) -> dict[str, Any]:

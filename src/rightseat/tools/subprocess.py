@@ -73,7 +73,12 @@ class ToolProcesses:
     """Calls one function in child processes: an idle one if there is one, else a new one."""
 
     def __init__(
-        self, module: str, qualname: str, confinement: Confinement | None = None, max_line: int = MAX_LINE
+        self,
+        module: str,
+        qualname: str,
+        confinement: Confinement | None = None,
+        max_line: int = MAX_LINE,
+        max_idle: int = MAX_IDLE,
     ) -> None:
         if module == "__main__" or "<locals>" in qualname:
             raise ConfigError(
@@ -84,6 +89,7 @@ class ToolProcesses:
         self.qualname = qualname
         self.confinement = confinement
         self.max_line = max_line
+        self.max_idle = max_idle
         self.log_tasks: set[asyncio.Task[None]] = set()
         self.kill_tasks: set[asyncio.Task[None]] = set()
         self.idle: list[tuple[asyncio.AbstractEventLoop, asyncio.subprocess.Process]] = []
@@ -100,7 +106,7 @@ class ToolProcesses:
                 await self.exchange(process, LOAD_LINE)
             async with asyncio.timeout(seconds):
                 reply = await self.exchange(process, line)
-            reuse = len(self.idle) < MAX_IDLE and not reply.out_of_memory
+            reuse = len(self.idle) < self.max_idle and not reply.out_of_memory
             return reply
         finally:
             if reuse:

@@ -159,7 +159,7 @@ def test_oidc_keeps_its_options_and_hides_its_secrets(tmp_path: Path) -> None:
         ({"type": "header", "args": ["A"]}, "auth.args", "names nothing"),
         ({"type": "header", "args": {"A": ["1"]}}, "auth.args.A", "no text"),
         ({"type": "header", "args": {"A": ""}}, "auth.args.A", "no value"),
-        ({"type": "oidc"}, "auth.token_url", "where to get a token"),
+        ({"type": "oidc"}, "auth.token_url", "no token to send"),
         ({"oidc": {"tokenurl": "https://a.example"}}, "auth.oidc.tokenurl", "Did you mean 'token_url'?"),
     ],
 )

@@ -15,6 +15,7 @@ from rightseat.types.events import Event, StepStart
 from rightseat.types.streams import closing
 from rightseat.types.tools import Ask, AskSignal, Pause, Result, Tool, ToolContext
 from rightseat.types.turn import Turn
+from tests.kit.cases import each_case
 
 
 class Colour(Enum):
@@ -57,7 +58,7 @@ def get_parameter_schema(hint: Any, default: Any = ...) -> dict[str, Any]:
 
 
 @pytest.mark.demand("engine.tool_tool_typed_function")
-@pytest.mark.parametrize(
+@each_case(
     ("hint", "default", "schema"),
     [
         (str, ..., {"type": "string"}),

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightseat.tools.word_search import MAX_POSTINGS, MAX_QUERY_WORDS, SearchField, SearchIndex, tokenize
+from tests.kit.cases import each_case
 from tests.unit.plugins.catalogs import make_large_catalog, make_small_catalog
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("getHostsById", ["host", "id"]),

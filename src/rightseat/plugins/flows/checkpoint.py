@@ -23,7 +23,7 @@ from rightseat.types.events import Usage
 from rightseat.types.language import Language
 from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import CheckpointStore, SharedStore, Store, replace_checkpoint
-from rightseat.types.threads import THREAD_BUSY
+from rightseat.types.threads import THREAD_BUSY, ThreadStore
 from rightseat.types.tools import Ask
 from rightseat.types.turn import Owner, Turn
 
@@ -162,6 +162,8 @@ def resolve_next_step(flow: Flow, name: str | None) -> str | None:
 
 _decode_progress = msgspec.json.Decoder(FlowProgress).decode
 MAX_LOOKBACK = 8
+DISPLACE_ATTEMPTS = 20
+"""Attempts to get the progress of a run that was taken over, while the worker that has lost it still saves."""
 _PROCESS = secrets.token_hex(8)
 """Name of this process at a store that gives it none."""
 RELEASE_ATTEMPTS = 200
@@ -180,7 +182,8 @@ class FlowCheckpoint:
     checkpoints.
     """
 
-    def __init__(self, store: Store | CheckpointStore | None, owner: Owner) -> None:
+    def __init__(self, store: Store | CheckpointStore | None, owner: Owner, turn: Turn | None = None) -> None:
+        self.turn = turn
         self.store: CheckpointStore | None = store if isinstance(store, CheckpointStore) else None
         shared: object = store
         self.worker = shared.worker if isinstance(shared, SharedStore) else _PROCESS
@@ -191,6 +194,10 @@ class FlowCheckpoint:
         self.active_run = ""
         """Id of the run that this process runs, or is about to."""
         self.lock = asyncio.Lock()
+
+    @property
+    def has_displaced_worker(self) -> bool:
+        return self.turn is not None and self.turn.has_displaced_worker
 
     async def begin(self, flow: Flow, question: str, turn: Turn, *, only_one: bool = False) -> FlowProgress:
         """Start a new run, or resume an unfinished one. `only_one`: Conflict if the same request runs just now in
@@ -203,14 +210,18 @@ class FlowCheckpoint:
 
     async def acquire(self, key: str, flow: Flow, question: str) -> FlowProgress | None:
         """Return the progress of the key's run, unfinished or new; None if another runs it."""
-        body = await self.load_body(key)
-        stored = decode_progress(body)
-        if not await self.is_free(stored):
-            return None
-        progress = start_progress(flow, question, key=key)
-        if stored is not None and is_run_of(stored, flow):
-            progress = replace(stored, serial=stored.serial + 1)
-        return progress if await self.hold(progress, body) else None
+        # A worker that has lost the thread may save once more before it learns that.
+        for _ in range(DISPLACE_ATTEMPTS if self.has_displaced_worker else 1):
+            body = await self.load_body(key)
+            stored = decode_progress(body)
+            if not await self.is_free(stored):
+                return None
+            progress = start_progress(flow, question, key=key)
+            if stored is not None and is_run_of(stored, flow):
+                progress = replace(stored, serial=stored.serial + 1)
+            if await self.hold(progress, body):
+                return progress
+        return None
 
     async def begin_beside(self, key: str, flow: Flow, question: str) -> FlowProgress:
         """Start a new run under a key of its own, which nothing resumes."""
@@ -292,7 +303,8 @@ class FlowCheckpoint:
             return True
         if progress.runner == self.worker:
             return not self.active_runs[progress.run]
-        if not isinstance(self.store, SharedStore):
+        if not isinstance(self.store, SharedStore) or self.has_displaced_worker:
+            # The thread is this worker's: whoever ran the flow before has lost it, also if it is alive again.
             return True
         return progress.runner in await self.store.find_dead([progress.runner])
 
@@ -344,10 +356,21 @@ class FlowCheckpoint:
             body = msgspec.json.encode(saved)
             if not await replace_checkpoint(self.store, self.owner, saved.key, self.body, body):
                 # The store drops what is too old or too much. Nobody has gone on with it, then.
-                is_dropped = await self.load_body(saved.key) is None
+                is_dropped = await self.load_body(saved.key) is None and not await self.has_lost_thread()
                 if not (is_dropped and await replace_checkpoint(self.store, self.owner, saved.key, None, body)):
                     raise Conflict(THREAD_BUSY)
             self.held, self.body = saved, body
+
+    async def has_lost_thread(self) -> bool:
+        """Whether another worker has taken the run's thread over: it may have finished the run."""
+        turn, store = self.turn, self.store
+        # A run that is not recorded has no thread that another one could take.
+        if turn is None or turn.depth or turn.recording != "never" or not isinstance(store, ThreadStore):
+            return False
+        if not isinstance(store, SharedStore) or not store.is_shared:
+            return False
+        holder = await store.get_lease_holder(self.owner, turn.thread)
+        return holder is None or (holder.run, holder.worker) != (turn.run, self.worker)
 
     async def delete(self) -> None:
         """Delete the stored progress, unless another has gone on with it."""

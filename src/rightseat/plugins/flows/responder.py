@@ -145,7 +145,7 @@ class FlowTool:
     """Checkpoint of a run that has ended with an answer to the user; its Responder deletes it."""
 
     async def call(self, args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
-        checkpoint = FlowCheckpoint(self.store, ctx.turn.owner)
+        checkpoint = FlowCheckpoint(self.store, ctx.turn.owner, ctx.turn)
         request, origin = args["request"], await find_origin(ctx.turn)
         asked_again = isinstance(ctx.state, dict) and RERUN in ctx.state
         try:
@@ -176,9 +176,9 @@ class FlowTool:
             await self.save_times()
 
     def time_model(self, services: FlowServices) -> FlowServices:
-        """Return the services with a model whose calls are measured."""
+        """Return the services with a model whose calls are measured, and the store."""
         self.timed_model = TimedModel(services.model)
-        return replace(services, model=self.timed_model)
+        return replace(services, model=self.timed_model, store=self.store)
 
     async def save_times(self) -> None:
         """Add this run's model calls to those that estimates are made of."""
@@ -369,7 +369,7 @@ class FlowResponder:
         if isinstance(claim, ContinuationClaim):
             async with claim:
                 return await self.resume(turn, tool, claim)
-        checkpoint = FlowCheckpoint(self.store, turn.owner)
+        checkpoint = FlowCheckpoint(self.store, turn.owner, turn)
         resumed = claim.question if claim is not None and turn.is_taken_over else ""
         interrupted = resumed or await checkpoint.find_interrupted_question(self.flow, turn)
         if turn.answers and not interrupted:
@@ -392,7 +392,7 @@ class FlowResponder:
         claim = await claim_continuation(self.store, turn, self.name)
         if claim is None or not isinstance(self.store, CheckpointStore):
             return claim
-        checkpoint = FlowCheckpoint(self.store, turn.owner)
+        checkpoint = FlowCheckpoint(self.store, turn.owner, turn)
         async with claim:
             for call in claim.continuation.calls.values():
                 if call.paused and (progress := await checkpoint.find_resumed(call.state)):
@@ -413,7 +413,7 @@ class FlowResponder:
         return ids, batch
 
     async def abandon(self, turn: Turn, continuation: Continuation) -> None:
-        checkpoint = FlowCheckpoint(self.store, turn.owner)
+        checkpoint = FlowCheckpoint(self.store, turn.owner, turn)
         for call in continuation.calls.values():
             if call.paused and RERUN not in (call.state or {}):
                 await checkpoint.abandon(call.state, self.flow)

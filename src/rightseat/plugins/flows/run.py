@@ -21,13 +21,23 @@ from rightseat.plugins.flows.steps import LLM, NONE, get_kind
 from rightseat.plugins.plugin import END, Flow, Step
 from rightseat.types.chunks import ModelChunk, UsageChunk
 from rightseat.types.events import Custom, Event, OpenMessageTracker, StepEnd, StepStart, Usage
+from rightseat.types.fencing import begin_effect
 from rightseat.types.json_values import to_json_value
 from rightseat.types.language import Language
 from rightseat.types.model import Model, ModelWrapper, Prompt
 from rightseat.types.sentences import get_sentence
 from rightseat.types.streams import closing, with_timeout
 from rightseat.types.text import escape_invisible
-from rightseat.types.tools import Ask, Pause, fingerprint_tools, is_approved, make_approval
+from rightseat.types.tools import (
+    RERUN_ACTION,
+    RERUN_RETRY,
+    RERUN_SKIP,
+    Ask,
+    Pause,
+    fingerprint_tools,
+    is_approved,
+    make_approval,
+)
 from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
@@ -111,7 +121,7 @@ class UsageTrackingModel(ModelWrapper):
                 yield chunk
 
 
-ACTION, RETRY, SKIP, STOP = "then", "retry", "skip", "stop"
+ACTION, RETRY, SKIP, STOP = RERUN_ACTION, RERUN_RETRY, RERUN_SKIP, "stop"
 
 
 def make_confirmation(flow: Flow, step: Step, language: Language) -> Ask:
@@ -320,7 +330,7 @@ class FlowRun:
     async def stream_attempts(self, step: Step, model: UsageTrackingModel) -> AsyncIterator[Event | StepOutcome]:
         """Run the step with its retries; the last item is the final outcome."""
         if not self.is_repeatable(step):
-            await self.save(begun=True)
+            await begin_effect(self.services.store, lambda: self.save(begun=True))
         budget = self.make_retry_budget(step)
         outcome: StepOutcome = StepFailure("")
         for number in range((step.retry or 0) + 1):

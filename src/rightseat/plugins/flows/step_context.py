@@ -129,6 +129,8 @@ class FlowServices:
     """Operations that may be sent twice: they only read, or carry an idempotency key."""
     get_plugin_services: Callable[[str], FlowServices] | None = None
     """Returns the services of another plugin by its id."""
+    store: object = None
+    """Store that says whether this process may begin an effect."""
 
 
 async def discard_state(state: Any) -> None:

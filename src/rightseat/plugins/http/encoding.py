@@ -3,7 +3,6 @@ multipart forms, text, XML, files."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -11,9 +10,8 @@ from urllib.parse import quote, quote_plus
 from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
-from msgspec import Struct
 
-from rightseat.errors import CallerError
+from rightseat.http.multipart import MultipartField, format_form
 from rightseat.plugins.http.files import Attachment
 from rightseat.plugins.plugin import Encoding, Parameter, RequestBody
 
@@ -24,7 +22,6 @@ URLENCODED = "application/x-www-form-urlencoded"
 JSON = "application/json"
 BODY_METHODS = ("POST", "PUT", "PATCH")
 MAX_NESTING = 16
-QUOTE_ESCAPES = {ord('"'): "%22", ord("\r"): "%0D", ord("\n"): "%0A"}
 
 quote_all = partial(quote, safe="", errors="replace")
 # `&`, `#`, `+` and `%` would end or change the value: they are escaped even with `allowReserved`.
@@ -133,38 +130,6 @@ def encode_cookie(parameter: Parameter, value: Any) -> list[str]:
     return encode_pairs(parameter.name, value, "form", parameter.explode, quote_cookie)
 
 
-class FormPart(Struct, frozen=True):
-    name: str
-    data: bytes
-    media: str = ""
-    file: str | None = None
-    headers: Mapping[str, str] = {}
-
-    @property
-    def header_text(self) -> str:
-        disposition = f'form-data; name="{self.name.translate(QUOTE_ESCAPES)}"'
-        if self.file is not None:
-            disposition += f'; filename="{self.file.translate(QUOTE_ESCAPES)}"'
-        lines = {"Content-Disposition": disposition, **({"Content-Type": self.media} if self.media else {})}
-        ours = ("content-disposition", "content-type")
-        lines |= {key: value for key, value in self.headers.items() if key.lower() not in ours}
-        text = "".join(f"{key}: {value}\r\n" for key, value in lines.items())
-        if text.count("\n") != len(lines) or text.count("\r") != len(lines) or "\0" in text:
-            raise CallerError(f"A header of the form's part {self.name[:60]!r} has a line break in it.")
-        return text
-
-
-def encode_multipart(parts: list[FormPart], media: str) -> tuple[bytes, str]:
-    """Return the encoded body and its content type with the boundary."""
-    boundary = f"rightseat-{secrets.token_hex(16)}"
-    body = bytearray()
-    for part in parts:
-        body += f"--{boundary}\r\n{part.header_text}\r\n".encode("utf-8", "replace")
-        body += part.data + b"\r\n"
-    body += f"--{boundary}--\r\n".encode()
-    return bytes(body), f"{media}; boundary={boundary}"
-
-
 def is_json(media: str) -> bool:
     kind = media.partition(";")[0].strip().lower()
     return kind.endswith(("/json", "+json")) or kind in ("*/*", "json", "")
@@ -180,7 +145,7 @@ def encode_body(
         return (encode_form(body, value).encode(), URLENCODED) if value or body.required else None
     if media.startswith("multipart/"):
         parts = make_form_parts(body, arguments, files, limit)
-        return encode_multipart(parts, media) if parts or body.required else None
+        return format_form(parts, media) if parts or body.required else None
     if body.fields:
         fields = body_fields(body, arguments)
         if not fields and not body.required and (method not in BODY_METHODS or not is_json(media)):
@@ -223,8 +188,8 @@ def encode_form(body: RequestBody, value: Mapping[str, Any]) -> str:
 
 def make_form_parts(
     body: RequestBody, arguments: Mapping[str, Any], files: FilesByArgument, limit: int
-) -> list[FormPart]:
-    parts: list[FormPart] = []
+) -> list[MultipartField]:
+    parts: list[MultipartField] = []
     for name, item in body_fields(body, arguments).items():
         encoding = body.encodings.get(name) or Encoding()
         key = body.fields.get(name, "")
@@ -232,7 +197,7 @@ def make_form_parts(
             # The documented media type counts if it is a single one.
             media = "" if "*" in encoding.media or "," in encoding.media else encoding.media
             parts += [
-                FormPart(name, file.decode(limit), media or file.media, file.name, encoding.headers)
+                MultipartField(name, file.decode(limit), file.name, media or file.media, encoding.headers)
                 for file in files[key]
             ]
             continue
@@ -244,10 +209,10 @@ def make_form_parts(
     return parts
 
 
-def make_field_part(name: str, value: Any, encoding: Encoding) -> FormPart:
+def make_field_part(name: str, value: Any, encoding: Encoding) -> MultipartField:
     media = encoding.media.partition(",")[0].strip() or (JSON if isinstance(value, dict | list) else "")
     text = encode_by_media(value, media) if is_json(media) and media else to_text(value)
-    return FormPart(name, text.encode("utf-8", "replace"), media, None, encoding.headers)
+    return MultipartField(name, text.encode("utf-8", "replace"), None, media, encoding.headers)
 
 
 def encode_element(name: str, value: Any) -> str:

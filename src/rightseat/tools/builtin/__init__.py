@@ -1,6 +1,7 @@
 """Built-in tools: computations that no model should do in its head.
 
 - calculate: the tool `calculate`; its expressions are in `expression`, their functions in `functions`.
+- code_interpreter: Python that a model writes, in a confined child; only where it is asked for.
 - facts: the tool `facts`; its tables are in `facts.toml`.
 - dates: days, holidays and time zones of expressions. units: conversion of units.
 - table_text: tables in texts, as typed columns. The tool `table_query` is in `plugins/sql/table_query`.

@@ -57,6 +57,7 @@ def _enter_layer(layer: Layer, plan: SandboxPlan) -> None:
                 signals=version < SCOPE_VERSION and not is_other_user,
                 metadata=not is_read_only,
                 truncate=version < TRUNCATE_VERSION and not is_read_only,
+                alone=plan.alone,
             )
 
 

@@ -46,6 +46,8 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "clone": (56, 220),
     "clone3": (435, 435),
     "socket": (41, 198),
+    "fork": (57, None),
+    "vfork": (58, None),
     "kill": (62, 129),
     "tkill": (200, 130),
     "tgkill": (234, 131),

@@ -45,6 +45,8 @@ class SandboxPlan(Struct, frozen=True, kw_only=True):
     """Folder of one child, the only one that it may write. Beside it is the mount point of its new root."""
     uid: int = 0
     """User and group of the child, with the layer `uid`."""
+    alone: bool = False
+    """Whether the child may open no sockets and start no processes, with the layer `seccomp`."""
 
 
 def make_plan(folder: Path, layers: tuple[Layer, ...], more: tuple[str, ...] = ()) -> SandboxPlan:

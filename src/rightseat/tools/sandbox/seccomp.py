@@ -33,6 +33,8 @@ METADATA_CALLS = (
 OWN_PROCESS_CALLS = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
 SIGNAL_CALLS = ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 THREAD_SIGNAL_CALLS = ("tkill", "pidfd_send_signal")
+# Network and processes, for code that a model wrote.
+ALONE_CALLS = ("socket", "fork", "vfork")
 ARCHITECTURES = {"x86_64": 0xC000003E, "amd64": 0xC000003E, "aarch64": 0xC00000B7, "arm64": 0xC00000B7}
 _LOAD, _AND, _RETURN = 0x20, 0x54, 0x06
 _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _JUMP_BITS = 0x15, 0x35, 0x45
@@ -41,6 +43,7 @@ _NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _ARGUMENT_OFFSET = 0, 4, 16
 # x86_64: numbers of the x32 variant, which would pass by every comparison.
 _X32_NUMBERS = 0x40000000
 _CLONE_NEW_USER = 0x10000000
+_CLONE_THREAD = 0x00010000
 _FILTER_MODE = 2
 
 
@@ -80,6 +83,15 @@ class FilterProgram:
             self.add(_RETURN, _REFUSE | errno.EPERM)
             self.add(_RETURN, _ALLOW)
 
+    def require_bits(self, name: str, bits: int) -> None:
+        """Refuse a call unless its first argument has one of the bits."""
+        if (number := find_number(name)) is not None:
+            self.add(_JUMP_EQUAL, number, 0, 4)
+            self.add(_LOAD, _ARGUMENT_OFFSET)
+            self.add(_JUMP_BITS, bits, 1, 0)
+            self.add(_RETURN, _REFUSE | errno.EPERM)
+            self.add(_RETURN, _ALLOW)
+
     def allow_values(self, name: str, *values: int) -> None:
         """Refuse a call unless its first argument has one of the values."""
         if (number := find_number(name)) is not None:
@@ -107,9 +119,10 @@ class FilterProgram:
         set_process_option(PR_SET_SECCOMP, _FILTER_MODE, ctypes.byref(program))
 
 
-def refuse_calls(*, signals: bool, metadata: bool, truncate: bool) -> None:
+def refuse_calls(*, signals: bool, metadata: bool, truncate: bool, alone: bool = False) -> None:
     """Install the filter in this thread and its children. The flags are for what no other layer refuses: `signals` to
-    other processes, changes of modes and owners as `metadata`, and to `truncate` files without a right to write."""
+    other processes, changes of modes and owners as `metadata`, and to `truncate` files without a right to write.
+    `alone`: no sockets and no processes of its own; threads stay."""
     architecture = ARCHITECTURES.get(platform.machine().lower())
     if architecture is None or find_number("ptrace") is None:
         raise LayerUnavailable(f"the filter does not know {platform.machine()}")
@@ -125,6 +138,10 @@ def refuse_calls(*, signals: bool, metadata: bool, truncate: bool) -> None:
         program.refuse_truncating_read("openat", 2)
     # The C library falls back to clone, whose flags a filter can read.
     program.refuse("clone3", errno.ENOSYS)
+    if alone:
+        for name in ALONE_CALLS:
+            program.refuse(name)
+        program.require_bits("clone", _CLONE_THREAD)
     program.refuse_value("clone", _CLONE_NEW_USER, bits=True)
     # Sockets of local services (Docker, D-Bus) are files that Landlock does not close. socketpair stays.
     program.refuse_value("socket", 1)

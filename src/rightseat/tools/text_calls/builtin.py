@@ -16,7 +16,7 @@ from rightseat.types.model import ToolSpec
 from rightseat.types.schema import get_validator
 
 CODE_TOOLS = ("ipython", "python", "code_interpreter")
-SEARCH_TOOLS = ("brave_search", "wolfram_alpha")
+SEARCH_TOOLS = ("brave_search", "wolfram_alpha", "web_search")
 _ANNOTATION_KEYS = frozenset({"type", "description", "title", "default", "examples"})
 
 

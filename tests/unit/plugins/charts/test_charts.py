@@ -22,6 +22,7 @@ from rightseat.plugins.charts.chart import (
 )
 from rightseat.plugins.charts.table import NoTableFound, parse_table
 from rightseat.types.schema import get_validator
+from tests.kit.cases import each_case
 from tests.unit.plugins.charts.tables import LONG_TABLE, SAMPLES, Sample
 
 
@@ -31,12 +32,13 @@ def build_chart(value: Any, chart: ChartSpec) -> Plot:
 
 
 @pytest.mark.demand("flows.render_table_echarts_option")
-@pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+@each_case("sample", SAMPLES.values())
 def test_default(sample: Sample) -> None:
     assert make_default_chart(parse_table(sample.value), sample.question) == sample.chart
 
 
 @pytest.mark.demand("flows.render_table_echarts_option")
+@pytest.mark.spread("sample", "kind")
 @pytest.mark.parametrize("kind", CHART_KINDS)
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
 def test_every_table_can_be_drawn_as_anything(sample: Sample, kind: ChartKind) -> None:
@@ -126,7 +128,7 @@ def test_log_only_where_it_can_be() -> None:
     assert build_option(build_chart(rows, ChartSpec(kind="bar", x="a", y=("n",), log=True)))["yAxis"]["type"] == "value"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("wanted", "made"),
     [
         (ChartSpec(kind="scatter", x="month", y=("sales",)), ("bar", "month", ("sales",), "")),
@@ -184,9 +186,7 @@ def list_keys(value: Any) -> list[str]:
     return [key for inner in value for key in list_keys(inner)] if isinstance(value, list) else []
 
 
-@pytest.mark.parametrize(
-    "value", [None, "words", 7, [], {}, [[]], [None], {"a": "b"}, [{}], [{"a": None}], {"a": {"b": []}}]
-)
+@each_case("value", [None, "words", 7, [], {}, [[]], [None], {"a": "b"}, [{}], [{"a": None}], {"a": {"b": []}}])
 def test_no_table_is_said(value: Any) -> None:
     with pytest.raises(NoTableFound):
         parse_table(value)

@@ -14,6 +14,7 @@ from rightseat.types.events import Artifact
 from rightseat.types.messages import text_message
 from rightseat.types.turn import Turn, TurnClient
 from tests.kit.app_server import reply_text
+from tests.kit.cases import each_case
 from tests.unit.plugins.charts.tables import LONG_TABLE
 from tests.unit.plugins.flows.step_runs import (
     check_step,
@@ -144,7 +145,7 @@ async def test_openbb_draws_it_as_its_own(kind: str, drawn: str) -> None:
     assert len(made["content"]) == 4
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("params", "key"),
     [
         ({"color": "red"}, "params.color"),

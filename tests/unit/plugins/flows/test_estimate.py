@@ -26,6 +26,7 @@ from rightseat.stores.memory import MemoryStore
 from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.model import Model, Prompt
 from rightseat.wiring.storage import read_model_times
+from tests.kit.cases import each_case
 from tests.kit.client import RawHttpClient
 from tests.kit.server import RightseatProcess
 from tests.unit.plugins.flows.step_runs import make_flow
@@ -50,7 +51,7 @@ NESTED_LLM = [{"call_type": "llm"}, {"call_type": "llm"}]
 
 
 @pytest.mark.demand("flows.estimate_counts_calls")
-@pytest.mark.parametrize(
+@each_case(
     ("steps", "expected"),
     [
         ([LLM], ModelCalls(1, 1, 1)),

@@ -12,6 +12,7 @@ from rightseat.plugins.flows.step_context import FlowReferences
 from rightseat.plugins.load import read_plugin
 from rightseat.plugins.plugin import NextFlow, Problem
 from rightseat.plugins.plugin_file import parse_json_document
+from tests.kit.cases import each_case
 from tests.kit.rounds import limit_rounds
 from tests.unit.plugins.flows.conversations import make_flow, parse_flow, write_plugin_folder
 
@@ -133,7 +134,7 @@ def write_steps(*steps: str) -> str:
 
 
 @pytest.mark.demand("flows.checked_load_missing_start")
-@pytest.mark.parametrize(
+@each_case(
     ("text", "said"),
     [
         ("[]", "It is no flow"),

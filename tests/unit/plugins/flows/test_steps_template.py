@@ -19,6 +19,7 @@ from rightseat.plugins.flows.templates import (
 from rightseat.plugins.plugin import Step
 from rightseat.types.messages import text_message
 from rightseat.types.turn import AppContext, ForwardedProps, Turn, TurnClient
+from tests.kit.cases import each_case
 from tests.unit.plugins.flows.step_runs import NOW, make_context, make_services
 
 HOSTS = {"hosts": [{"name": "web-1", "cpu": 0.5}, {"name": "db-1", "cpu": 0.9}], "a.b": 1}
@@ -120,7 +121,7 @@ def test_names_with_dots_are_found_whole() -> None:
     assert made("GET /a.b.x") == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "expected"),
     [
         ("hosts.name", ["web-1", "db-1"]),
@@ -135,7 +136,7 @@ def test_paths(path: str, expected: Any) -> None:
     assert resolve_path(HOSTS, parse_path(path)) == expected
 
 
-@pytest.mark.parametrize("path", ["a..b", "a[", "a[x]", ".", "a.", "[", "a]b"])
+@each_case("path", ["a..b", "a[", "a[x]", ".", "a.", "[", "a]b"])
 def test_what_is_no_path(path: str) -> None:
     with pytest.raises(InvalidPath):
         parse_path(path)
@@ -168,7 +169,7 @@ def test_the_time_is_the_users(turn: Turn) -> None:
 
 
 @pytest.mark.demand("flows.llm_context_conversation_finished")
-@pytest.mark.parametrize("zone", ["Mars/Base", "../etc/passwd", "", "Europe", "x" * 100, "\0"])
+@each_case("zone", ["Mars/Base", "../etc/passwd", "", "Europe", "x" * 100, "\0"])
 def test_what_is_no_zone_is_the_servers(zone: str) -> None:
     turn = Turn(messages=(), context=(AppContext("time zone", zone),))
     assert current_time(turn).utcoffset() == datetime.now().astimezone().utcoffset()

@@ -15,6 +15,7 @@ from rightseat.plugins.flows.conditions import (
 )
 from rightseat.plugins.flows.paths import parse_path, resolve_path
 from rightseat.plugins.flows.step_context import StepError
+from tests.kit.cases import each_case
 
 DATA: dict[str, Any] = {
     "count": 3,
@@ -38,7 +39,7 @@ def evaluate(condition: Any) -> bool:
 
 
 @pytest.mark.demand("flows.choice_model_picks_among")
-@pytest.mark.parametrize(
+@each_case(
     ("test", "expected"),
     [
         ({"path": "count", "equals": 3}, True),
@@ -87,7 +88,7 @@ def test_a_value_may_be_another_step() -> None:
 
 
 @pytest.mark.demand("flows.choice_model_picks_among")
-@pytest.mark.parametrize(
+@each_case(
     "test",
     [
         {"path": "name", "above": 3},
@@ -108,7 +109,7 @@ def test_what_comes_first_guards_what_follows() -> None:
 
 
 @pytest.mark.demand("flows.choice_model_picks_among")
-@pytest.mark.parametrize(
+@each_case(
     "given",
     [
         None,

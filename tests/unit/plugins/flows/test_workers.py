@@ -195,6 +195,64 @@ async def test_a_worker_that_was_declared_dead_saves_nothing_more(tmp_path: Path
         await heir.save(taken)
 
 
+@pytest.mark.demand("cluster.woken_replicas")
+@pytest.mark.parametrize("is_guarded", [True, False], ids=["guarded", "twin without"])
+async def test_a_worker_that_wakes_after_its_run_was_finished_elsewhere_goes_no_further(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_guarded: bool
+) -> None:
+    """The finished run has no progress any more, which looks like one that the store has dropped."""
+    async with start_workers(tmp_path) as workers:
+        first, second = workers.stores
+        flow, turn = make_flow(FLOW), Turn(messages=(), thread="t", run="r", owner=OWNER, recording="never")
+        await first.begin_run(OWNER, "t", "r", assistant="", name="")
+        zombie = FlowCheckpoint(first, OWNER, turn if is_guarded else None)
+        progress = await zombie.begin(flow, "go", turn)
+        holder = await second.get_lease_holder(OWNER, "t")
+        assert holder is not None
+        lease = await second.take_over_run(OWNER, "t", holder)
+        assert lease is not None
+        # The first one is alive again: what it ran is free all the same.
+        heir = FlowCheckpoint(second, OWNER, replace(turn, has_displaced_worker=True))
+        taken = await heir.begin(flow, "go", turn, only_one=True)
+        assert taken.run == progress.run
+        await heir.delete()
+        await heir.close()
+        if is_guarded:
+            with pytest.raises(Conflict):
+                await zombie.save(progress)
+        else:
+            await zombie.save(progress)
+        await zombie.close()
+        second.append_entries(OWNER, "t", lease.last + 1, [RunFinished("stop")], lease.fence)
+
+
+@pytest.mark.demand("cluster.woken_replicas")
+async def test_a_worker_that_wakes_and_saves_does_not_end_the_run_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with start_workers(tmp_path) as workers:
+        first, second = workers.stores
+        flow, turn = make_flow(FLOW), Turn(messages=(), thread="t", run="r", owner=OWNER)
+        zombie = FlowCheckpoint(first, OWNER)
+        progress = await zombie.begin(flow, "go", turn)
+        heir = FlowCheckpoint(second, OWNER, replace(turn, has_displaced_worker=True))
+        load, saved = heir.load_body, replace(progress, at="two")
+
+        async def load_before_the_other_saves(key: str) -> bytes | None:
+            body = await load(key)
+            if zombie.held != replace(saved, runner=zombie.worker):
+                await zombie.save(saved)
+            return body
+
+        monkeypatch.setattr(heir, "load_body", load_before_the_other_saves)
+        taken = await heir.begin(flow, "go", turn, only_one=True)
+        assert (taken.run, taken.at) == (progress.run, "two")
+        with pytest.raises(Conflict):
+            await zombie.save(saved)
+        await zombie.close()
+        await heir.close()
+
+
 async def find_all_dead(workers: Any) -> set[str]:
     return set(workers)
 

@@ -8,6 +8,7 @@ import pytest
 
 from rightseat.plugins.openapi.overlap import MAX_COMPARISONS, OverlapFinder
 from rightseat.types.schema import get_validator
+from tests.kit.cases import each_case
 
 STRING, INTEGER, NUMBER, NULL = ({"type": kind} for kind in ("string", "integer", "number", "null"))
 DEFS: dict[str, dict[str, Any]] = {
@@ -75,14 +76,14 @@ VALUES: list[Any] = [
 
 
 @pytest.mark.demand("plugins.overlapping_one_of_is_sent")
-@pytest.mark.parametrize(("left", "right"), DISJOINT)
+@each_case(("left", "right"), DISJOINT)
 def test_no_value_is_shared(left: Any, right: Any) -> None:
     assert not OverlapFinder(DEFS).has_overlap([left, right])
     assert not OverlapFinder(DEFS).has_overlap([right, left])
 
 
 @pytest.mark.demand("plugins.overlapping_one_of_is_sent")
-@pytest.mark.parametrize(("left", "right"), OVERLAPPING)
+@each_case(("left", "right"), OVERLAPPING)
 def test_a_value_may_be_shared(left: Any, right: Any) -> None:
     assert OverlapFinder(DEFS).has_overlap([left, right])
     assert OverlapFinder(DEFS).has_overlap([right, left])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rightseat.plugins.openapi.patterns import number_keywords
 from rightseat.plugins.value_patterns import VALUE_PATTERN, check_value_patterns, strip_anchors
 from rightseat.types.schema import get_validator
+from tests.kit.cases import each_case
 from tests.unit.plugins.folders import load_schema
 
 KEYWORDS = [
@@ -32,7 +33,7 @@ SEARCHED = [*range(-120, 1300), 1999, 2000, 2999, 3000, 9999, 10**9, 10**10 - 1,
 
 
 @pytest.mark.demand("llamacpp.json_schema_2020_12", "plugins.arguments_honour_schema_exactly")
-@pytest.mark.parametrize(("pattern", "keywords"), KEYWORDS)
+@each_case(("pattern", "keywords"), KEYWORDS)
 def test_a_pattern_of_an_integer_is_a_range_or_a_list(pattern: str, keywords: dict[str, Any]) -> None:
     assert number_keywords(pattern, fractions=False) == keywords
     check = get_validator({"type": "integer", **keywords})

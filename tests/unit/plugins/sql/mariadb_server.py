@@ -11,10 +11,10 @@ from typing import Any
 
 import pymysql
 
+from tests.kit.postgres import get_server_account
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.peers.install import SystemProgram
 from tests.peers.prerequisites import require
-from tests.unit.plugins.sql.postgres_server import get_server_account
 from tests.unit.plugins.sql.shops import SCRIPT
 
 SETTINGS = (

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightseat.plugins.sql.guard import QueryRefused, QueryRules, guard_query
+from tests.kit.cases import each_case
 from tests.unit.plugins.sql import attacks
 from tests.unit.plugins.sql.quoting import guard_literals, quoted_queries
 
@@ -70,16 +71,14 @@ def make_rules(dialect: str, **given: Any) -> QueryRules:
 
 
 @pytest.mark.demand("flows.sql_statement_kinds_functions", "flows.real_postgresql_sqlite_sql")
-@pytest.mark.parametrize(("dialect", "sql"), [(name, sql) for name, all_ in CORPUS.items() for sql in all_])
+@each_case(("dialect", "sql"), [(name, sql) for name, all_ in CORPUS.items() for sql in all_])
 def test_attack_is_refused(dialect: str, sql: str) -> None:
     with pytest.raises(QueryRefused):
         guard_query(sql, make_rules(dialect))
 
 
 @pytest.mark.demand("flows.sql_statement_kinds_functions")
-@pytest.mark.parametrize(
-    ("dialect", "sql"), [(name, sql) for name, own in DIALECT_QUERIES.items() for sql in (*ORDINARY, *own)]
-)
+@each_case(("dialect", "sql"), [(name, sql) for name, own in DIALECT_QUERIES.items() for sql in (*ORDINARY, *own)])
 def test_ordinary_question_passes_and_comes_out_the_same(dialect: str, sql: str) -> None:
     made = guard_query(sql, make_rules(dialect))
     assert guard_query(made.text, make_rules(dialect)).text == made.text
@@ -93,7 +92,7 @@ def test_corpus_is_large() -> None:
 
 
 @pytest.mark.demand("flows.sql_statement_kinds_functions")
-@pytest.mark.parametrize(
+@each_case(
     ("sql", "limit"),
     [
         ("SELECT id FROM orders", "LIMIT 11"),

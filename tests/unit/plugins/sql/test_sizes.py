@@ -3,15 +3,13 @@
 from typing import Any
 
 import msgspec
-import pytest
 
 from rightseat.plugins.sql.child import QueryReply, encode_reply
 from rightseat.plugins.sql.query import Rows, measure_cell
+from tests.kit.cases import each_case
 
 
-@pytest.mark.parametrize(
-    ("cell", "size"), [("abc", 3), ("价格", 6), (1.5, 8), (None, 8), (["abc", 1], 19), ({"key": "abc"}, 14)]
-)
+@each_case(("cell", "size"), [("abc", 3), ("价格", 6), (1.5, 8), (None, 8), (["abc", 1], 19), ({"key": "abc"}, 14)])
 def test_nested_values_count(cell: Any, size: int) -> None:
     assert measure_cell(cell) == size
 

@@ -12,6 +12,7 @@ from rightseat.plugins.sql.guard import QueryRefused
 from rightseat.plugins.sql.query import QueryFailed
 from rightseat.plugins.sql.table_query import format_rows, query_table
 from rightseat.tools.builtin.table_text import MAX_TEXT, TableUnreadable, infer_columns, name_columns, read_table
+from tests.kit.cases import each_case
 from tests.unit.tools.test_function import call_tool
 
 MARKDOWN = """\
@@ -22,7 +23,7 @@ MARKDOWN = """\
 | plums | - | $0.20 |"""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("table", "columns"),
     [
         (MARKDOWN, [("fruit", "TEXT"), ("sold", "INTEGER"), ("price", "REAL")]),
@@ -48,7 +49,7 @@ def test_columns_are_named_and_typed(table: str, columns: list[tuple[str, str]])
     assert [(column.name, column.kind) for column in infer_columns(read_table(table))] == columns
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("table", "said"),
     [
         ("hello", "no table in the text"),
@@ -146,7 +147,7 @@ async def test_the_query_runs_in_a_process_of_its_own(monkeypatch: pytest.Monkey
     assert result.text == "| m |\n|---|\n| 1034 |"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "table",
     [
         "a|b\n-" + " " * 199_000 + "x|1\nx|2\n",
@@ -159,7 +160,6 @@ async def test_the_query_runs_in_a_process_of_its_own(monkeypatch: pytest.Monkey
         "a|" * 90 + "\n" + "|\n" * 90_000,
         "[" + ",".join(f'{{"{number}":1}}' for number in range(16_000)) + "]",
     ],
-    ids=range(9),
 )
 @pytest.mark.demand("five_minutes.builtin_tools_bounded")
 def test_a_long_table_takes_little_work(table: str) -> None:

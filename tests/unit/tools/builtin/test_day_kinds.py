@@ -10,12 +10,13 @@ from rightseat.tools.builtin.calculate import evaluate_expression
 from rightseat.tools.builtin.describe import describe_result
 from rightseat.tools.builtin.match_calculation import match_calculation
 from rightseat.types.language import detect_language
+from tests.kit.cases import each_case
 
 MONDAY = datetime(2026, 11, 16, 10, 30, tzinfo=UTC)
 
 
 @pytest.mark.demand("five_minutes.calculations_recognized")
-@pytest.mark.parametrize(
+@each_case(
     ("question", "result"),
     [
         ("is today a weekday or is it the weekend already?", "Monday, a weekday"),
@@ -55,7 +56,7 @@ def test_the_kind_of_a_day_is_recognized(question: str, result: str) -> None:
 
 
 @pytest.mark.demand("five_minutes.calculations_recognized")
-@pytest.mark.parametrize(
+@each_case(
     "question",
     [
         "is the pool open at the weekend",
@@ -83,7 +84,7 @@ def test_other_questions_about_weekends_are_none(question: str) -> None:
     assert match_calculation(question) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("question", "days", "sentence"),
     [
         ("is it the weekend yet?", 0, "Today is Monday: a weekday, not the weekend."),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rightseat.tools.builtin.calculate import evaluate_expression
 from rightseat.tools.builtin.expression import MAX_LENGTH, CalculationError, compute, format_value
 from rightseat.tools.builtin.functions import NAMES
+from tests.kit.cases import each_case
 from tests.kit.rounds import limit_rounds
 
 
@@ -23,7 +24,7 @@ def evaluate(expression: str) -> str:
 
 
 @pytest.mark.demand("five_minutes.builtin_tools_exact")
-@pytest.mark.parametrize(
+@each_case(
     ("expression", "text"),
     [
         ("0.1 + 0.2", "0.3"),
@@ -109,7 +110,7 @@ def test_results_are_exact_and_written_for_people(expression: str, text: str) ->
 
 
 @pytest.mark.demand("five_minutes.builtin_tools_bounded")
-@pytest.mark.parametrize(
+@each_case(
     ("expression", "said"),
     [
         ("9**9**9", "larger than 100000"),

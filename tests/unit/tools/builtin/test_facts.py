@@ -15,6 +15,7 @@ from rightseat.tools.builtin.facts import (
     read_rows,
     split_note,
 )
+from tests.kit.cases import each_case
 
 # 193 members of the United Nations and Vatican City.
 COUNTRIES = 194
@@ -45,7 +46,7 @@ def test_all_members_of_the_united_nations_are_there() -> None:
     assert {"Vatican City", "Tuvalu", "Palau", "Timor-Leste", "Republic of the Congo", "Guinea-Bissau"} <= names
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("table", "columns", "shared"),
     [
         ("countries", (0, 1), set()),
@@ -113,7 +114,7 @@ def test_records_have_answers() -> None:
 
 
 @pytest.mark.demand("five_minutes.facts_looked_up")
-@pytest.mark.parametrize(
+@each_case(
     ("question", "expected"),
     [
         ("which currency do I need in Poland?", "złoty"),
@@ -171,7 +172,7 @@ def test_facts(question: str, expected: str) -> None:
 
 
 @pytest.mark.demand("five_minutes.facts_looked_up")
-@pytest.mark.parametrize(
+@each_case(
     "question",
     [
         "who is the president of france",
@@ -199,7 +200,7 @@ def test_other_questions(question: str) -> None:
 
 
 @pytest.mark.demand("five_minutes.facts_looked_up")
-@pytest.mark.parametrize(
+@each_case(
     "question",
     [
         "who wrote the report",

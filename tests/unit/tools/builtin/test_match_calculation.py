@@ -11,6 +11,7 @@ from rightseat.tools.builtin.describe import describe_result
 from rightseat.tools.builtin.expression import CalculationError
 from rightseat.tools.builtin.match_calculation import match_calculation
 from rightseat.tools.builtin.numerals import replace_chinese_numerals, replace_english_numerals
+from tests.kit.cases import each_case
 from tests.unit.tools.builtin.wordings import CHINESE, CHINESE_OTHER, ENGLISH, ENGLISH_OTHER
 
 
@@ -33,13 +34,13 @@ def compute_answer(question: str) -> str:
 
 
 @pytest.mark.demand("five_minutes.calculations_recognized")
-@pytest.mark.parametrize(("question", "answer"), list_cases(ENGLISH) + list_cases(CHINESE))
+@each_case(("question", "answer"), list_cases(ENGLISH) + list_cases(CHINESE))
 def test_a_calculation_is_recognized_in_any_wording(question: str, answer: str) -> None:
     assert compute_answer(question) == answer
 
 
 @pytest.mark.demand("five_minutes.calculations_recognized")
-@pytest.mark.parametrize("question", (ENGLISH_OTHER + CHINESE_OTHER).strip().splitlines())
+@each_case("question", (ENGLISH_OTHER + CHINESE_OTHER).strip().splitlines())
 def test_a_text_that_merely_has_numbers_is_none(question: str) -> None:
     assert match_calculation(question) is None
 
@@ -49,12 +50,12 @@ def test_there_are_sixty_wordings_of_each_kind() -> None:
     assert min(counts) >= 60
 
 
-@pytest.mark.parametrize("question", ["", " ", "1 + 1\n2 + 2", "1 + " * 60 + "1", "?", "=", "\u0000", "１" * 300])
+@each_case("question", ["", " ", "1 + 1\n2 + 2", "1 + " * 60 + "1", "?", "=", "\u0000", "１" * 300])
 def test_odd_texts_are_none(question: str) -> None:
     assert match_calculation(question) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "digits"),
     [
         ("one hundred and five", "105"),
@@ -70,7 +71,7 @@ def test_english_numerals(words: str, digits: str) -> None:
     assert replace_english_numerals(words) == digits
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "digits"),
     [
         ("十", "10"),
@@ -94,7 +95,7 @@ def test_chinese_numerals(words: str, digits: str) -> None:
     assert replace_chinese_numerals(words) == digits
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("question", "sentence"),
     [
         ("what's 17% of 240", "17% of 240 is 40.8."),

@@ -7,13 +7,14 @@ import pytest
 from rightseat.tools.builtin.match_calculation import match_calculation
 from rightseat.tools.builtin.match_elements import find_places, match_elements
 from rightseat.tools.builtin.match_table import match_table_question
+from tests.kit.cases import each_case
 
 VISITORS = "day,visitors\nMonday,120\nTuesday,95\nWednesday,180\n\n"
 PLANTS = "| plant | {} | {} |\n|---|---|---|\n| roses | 8 | 3.50 |\n| ferns | 3 | 7.00 |\n\n"
 
 
 @pytest.mark.demand("embedded.known_by_elements")
-@pytest.mark.parametrize(
+@each_case(
     ("question", "expression"),
     [
         ("What's the time over in Berlin atm?", 'now("Berlin")'),
@@ -37,7 +38,7 @@ def test_elements(question: str, expression: str) -> None:
 
 
 @pytest.mark.demand("embedded.known_by_elements")
-@pytest.mark.parametrize(
+@each_case(
     "question",
     [
         "what is the best time to visit Paris",
@@ -61,7 +62,7 @@ def test_places() -> None:
 
 
 @pytest.mark.demand("embedded.known_by_elements")
-@pytest.mark.parametrize(
+@each_case(
     ("message", "sql"),
     [
         (f"{VISITORS}how many people came on average each day?", 'ROUND(AVG("visitors"), 2)'),

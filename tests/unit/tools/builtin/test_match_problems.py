@@ -10,6 +10,7 @@ from rightseat.tools.builtin.match_framed import match_framed, match_steps
 from rightseat.tools.builtin.match_problems import match_problem
 from rightseat.tools.builtin.match_quantities import prepare_chinese, read_chinese, read_english
 from rightseat.tools.builtin.match_table import match_table_question
+from tests.kit.cases import each_case
 from tests.unit.tools.builtin.more_wordings import (
     MORE_NOT_PROBLEMS,
     MORE_OTHER_TABLE_PROBLEMS,
@@ -33,13 +34,13 @@ CASES = list_cases(PROBLEMS) + list_cases(MORE_PROBLEMS)
 
 
 @pytest.mark.demand("five_minutes.calculations_recognized")
-@pytest.mark.parametrize(("question", "answer"), [case for case in CASES if case[1] != "NONE"])
+@each_case(("question", "answer"), [case for case in CASES if case[1] != "NONE"])
 def test_a_problem_is_computed(question: str, answer: str) -> None:
     assert compute_answer(question) == answer
 
 
 @pytest.mark.demand("five_minutes.calculations_recognized")
-@pytest.mark.parametrize(
+@each_case(
     "question",
     [
         *(NOT_PROBLEMS + MORE_NOT_PROBLEMS.strip() + TRAPS).strip().splitlines(),
@@ -51,15 +52,13 @@ def test_what_is_no_problem_is_none(question: str) -> None:
 
 
 @pytest.mark.demand("five_minutes.table_questions_recognized")
-@pytest.mark.parametrize(
-    ("table", "question", "answer"), list_questions(TABLE_PROBLEMS) + list_questions(MORE_TABLE_PROBLEMS)
-)
+@each_case(("table", "question", "answer"), list_questions(TABLE_PROBLEMS) + list_questions(MORE_TABLE_PROBLEMS))
 def test_a_table_problem_is_computed(table: str, question: str, answer: str) -> None:
     assert answer_question(f"{ALL_TABLES[table]}\n{question}", question) == answer
 
 
 @pytest.mark.demand("five_minutes.table_questions_recognized")
-@pytest.mark.parametrize(
+@each_case(
     ("table", "question", "answer"), list_questions(OTHER_TABLE_PROBLEMS) + list_questions(MORE_OTHER_TABLE_PROBLEMS)
 )
 def test_what_the_table_does_not_say_is_none(table: str, question: str, answer: str) -> None:
@@ -70,7 +69,7 @@ ENGLISH_EXTRAS = ("I have 7 hats. ", "My dog is 3 years old. ", "I have $40 in m
 CHINESE_EXTRAS = ("我有7顶帽子。", "我住在8楼，", "我家有3只猫。")
 
 
-@pytest.mark.parametrize("question", [case[0] for case in CASES if case[1] != "NONE"])
+@each_case("question", [case[0] for case in CASES if case[1] != "NONE"])
 def test_a_number_that_is_not_used_means_no_answer(question: str) -> None:
     extras = CHINESE_EXTRAS if any("\u4e00" <= char <= "\u9fff" for char in question) else ENGLISH_EXTRAS
     for extra in extras:
@@ -84,7 +83,7 @@ def test_there_are_enough_wordings() -> None:
     assert sum(len(text.strip().splitlines()) for text in others) >= 250
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "digits"),
     [
         ("鸡蛋6块8一斤", "鸡蛋6.8元1斤"),
@@ -126,7 +125,7 @@ PIECES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("piece", PIECES)
+@each_case("piece", PIECES)
 def test_a_long_message_takes_little_work(piece: str) -> None:
     start = time.process_time()
     for end in ("", "?", " how much", "多少钱", "!x"):
@@ -139,7 +138,7 @@ def test_a_long_message_takes_little_work(piece: str) -> None:
     assert time.process_time() - start < 2
 
 
-@pytest.mark.parametrize("piece", PIECES)
+@each_case("piece", PIECES)
 def test_the_readers_of_clauses_are_linear(piece: str) -> None:
     """No reader depends on the limit of a question's length alone."""
     text = (piece * 2000)[:2000]

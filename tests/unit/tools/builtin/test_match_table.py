@@ -15,6 +15,7 @@ from rightseat.tools.builtin.describe import describe_result
 from rightseat.tools.builtin.match_table import MAX_CELLS, match_table_question
 from rightseat.tools.builtin.table_words import mentions_name
 from rightseat.types.language import detect_language
+from tests.kit.cases import each_case
 from tests.kit.rounds import limit_rounds
 from tests.unit.tools.builtin.everyday_wordings import EVERYDAY_QUESTIONS, EVERYDAY_TABLES, UNANSWERED_QUESTIONS
 from tests.unit.tools.builtin.table_wordings import OTHER_QUESTIONS, QUESTIONS, TABLES
@@ -37,7 +38,7 @@ def answer_question(message: str, question: str) -> str:
 
 
 @pytest.mark.demand("five_minutes.table_questions_recognized")
-@pytest.mark.parametrize(("table", "question", "answer"), list_questions(QUESTIONS))
+@each_case(("table", "question", "answer"), list_questions(QUESTIONS))
 def test_a_question_about_a_table_is_computed(table: str, question: str, answer: str) -> None:
     assert answer_question(f"{TABLES[table]}\n{question}", question) == answer
 
@@ -51,23 +52,23 @@ def test_the_question_may_come_first_or_without_the_guard(
 
 
 @pytest.mark.demand("five_minutes.table_questions_recognized")
-@pytest.mark.parametrize(("table", "question", "answer"), list_questions(OTHER_QUESTIONS))
+@each_case(("table", "question", "answer"), list_questions(OTHER_QUESTIONS))
 def test_a_question_that_no_query_answers_is_none(table: str, question: str, answer: str) -> None:
     assert match_table_question(f"{TABLES[table]}\n{question}") is None
 
 
 @pytest.mark.demand("five_minutes.table_questions_recognized")
-@pytest.mark.parametrize(("table", "question", "answer"), EVERYDAY_QUESTIONS)
+@each_case(("table", "question", "answer"), EVERYDAY_QUESTIONS)
 def test_a_natural_question_about_an_everyday_table_is_computed(table: int, question: str, answer: str) -> None:
     assert answer_question(f"{EVERYDAY_TABLES[table]}\n\n{question}", question) == answer
 
 
-@pytest.mark.parametrize(("table", "question"), UNANSWERED_QUESTIONS)
+@each_case(("table", "question"), UNANSWERED_QUESTIONS)
 def test_a_quantity_or_a_condition_that_the_table_lacks_is_none(table: int, question: str) -> None:
     assert match_table_question(f"{EVERYDAY_TABLES[table]}\n\n{question}") is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     "message",
     [
         "",
@@ -102,7 +103,7 @@ def test_names_with_quotes_are_quoted() -> None:
     assert answer_question(message, "What") == "O'Hara: 3."
 
 
-@pytest.mark.parametrize(
+@each_case(
     "message",
     [
         "```csv\nfruit,sold\napples,3\npears,5\n```\nWhich fruit sold the most?",
@@ -167,7 +168,7 @@ def test_any_text_gets_a_query_or_none(message: str) -> None:
             query_table(arguments["table"], arguments["sql"])
 
 
-@pytest.mark.parametrize(
+@each_case(
     "message",
     [
         "a|b\n-" + " " * 9000 + "x|1\nx|2\n\nwhat is the total?",
@@ -179,7 +180,6 @@ def test_any_text_gets_a_query_or_none(message: str) -> None:
         "a|" * 5000 + "\n" + "|\n" * 4900 + "\nwhat is the total?",
         "[" + ",".join(f'{{"{number}":1}}' for number in range(1900)) + "]\nwhat is the total?",
     ],
-    ids=range(8),
 )
 def test_a_long_message_takes_little_work(message: str) -> None:
     start = time.process_time()

@@ -14,6 +14,7 @@ from rightseat.tools.tables.tickers import find_tickers
 from rightseat.tools.tables.times import find_times, read_time
 from rightseat.tools.tables.wording import TableSource, format_number, format_result
 from rightseat.types.language import detect_language
+from tests.kit.cases import each_case
 
 PRICES = [
     {"date": "2025-03-10", "open": 235.54, "high": 236.16, "low": 224.22, "close": 227.48, "volume": 72071200},
@@ -46,7 +47,7 @@ def answer(question: str, rows: list[dict[str, Any]], **more: Any) -> str | None
 
 
 @pytest.mark.demand("tables.answer_by_rules")
-@pytest.mark.parametrize(
+@each_case(
     ("rows", "question", "said"),
     [
         (PRICES, "What is the latest closing price?", "close is 216.98 (2025-03-12)"),
@@ -85,7 +86,7 @@ def test_answers_that_are_computed(rows: list[dict[str, Any]], question: str, sa
 
 
 @pytest.mark.demand("tables.answer_by_rules")
-@pytest.mark.parametrize(
+@each_case(
     ("rows", "question", "said"),
     [
         (
@@ -142,7 +143,7 @@ def test_values_that_are_no_numbers_break_nothing() -> None:
 
 
 @pytest.mark.demand("tables.answer_by_rules")
-@pytest.mark.parametrize(
+@each_case(
     ("text", "times"),
     [
         ("on 2024-10-15", ["2024-10-15"]),
@@ -177,7 +178,7 @@ END = SourceParameter(name="end_date", kind="date", current="2025-03-31")
 
 
 @pytest.mark.demand("tables.keep_current_values")
-@pytest.mark.parametrize(
+@each_case(
     ("parameters", "question", "values"),
     [
         ([SYMBOL], "What is the latest closing price?", {}),
@@ -271,7 +272,7 @@ YIELDS = [{"maturity": "year_2", "rate": 4.17}, {"maturity": "year_10", "rate": 
 
 
 @pytest.mark.demand("tables.derived_figures")
-@pytest.mark.parametrize(
+@each_case(
     ("rows", "question", "said"),
     [
         (LEASES, "which lease runs out first?", "earliest expiry is 2026-03-31 (Kew)"),
@@ -332,7 +333,7 @@ def make_caps(*values: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.demand("tables.answer_by_rules")
-@pytest.mark.parametrize(
+@each_case(
     ("values", "said"),
     [
         (("$1.2B", "$900M", "$3"), "$1.2B (A)"),
@@ -384,7 +385,7 @@ def test_negations_and_groups_get_no_computed_answer(question: str) -> None:
 
 
 @pytest.mark.demand("tables.answer_by_rules")
-@pytest.mark.parametrize(
+@each_case(
     ("current", "question", "chosen"),
     [
         ("110022", "005827最新单位净值是多少", {"code": "005827"}),

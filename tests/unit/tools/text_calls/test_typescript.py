@@ -16,6 +16,7 @@ from rightseat.tools.text_calls.typescript import (
     render_signatures,
 )
 from rightseat.types.model import ToolSpec
+from tests.kit.cases import each_case
 
 HOSTILE = (
     "a\nb",
@@ -75,7 +76,7 @@ def test_as_functionary_and_the_seed_show_it() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("schema", "expected"),
     [
         ({"type": "string"}, "string"),
@@ -116,7 +117,6 @@ def test_as_functionary_and_the_seed_show_it() -> None:
         ({"$ref": "https://example.com/schema"}, "any"),
         ({"$ref": "#/nowhere"}, "any"),
     ],
-    ids=str,
 )
 def test_types(schema: Any, expected: str) -> None:
     assert render_properties(x=schema) == f"x: {expected},"
@@ -224,7 +224,7 @@ def test_a_deep_schema_ends() -> None:
 # ---- what others call things
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=ascii)
+@each_case("text", HOSTILE)
 def test_nothing_leaves_its_place(text: str) -> None:
     schema = {
         "type": "object",

@@ -19,6 +19,7 @@ from rightseat.tools.text_calls.reader import (
     read_call_object,
 )
 from tests.contract.models.cases import collect_answer
+from tests.kit.cases import each_case
 from tests.unit.tools.text_calls.test_reader import split_at
 
 text = st.text(max_size=12)
@@ -62,7 +63,7 @@ def test_a_string_is_passed_on_as_what_it_says(given: str, ascii: bool, places: 
     assert parse_value(copy_string, written + "rest", places) == (given, "rest")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("written", "said"),
     [
         (r'"\ud83c\udf89"', "🎉"),
@@ -134,7 +135,7 @@ def test_what_is_no_list_of_calls(written: str) -> None:
 WHOLE = '[{"name": "a", "arguments": {"x": "}]"}}, {"name": "b", "arguments": {}}]'
 
 
-@pytest.mark.parametrize("end", range(1, len(WHOLE)))
+@each_case("end", range(1, len(WHOLE)))
 def test_a_list_that_is_cut_is_not_whole(end: int) -> None:
     reader = ModelTextReader(read_call_list)
     reader.feed(WHOLE[:end])

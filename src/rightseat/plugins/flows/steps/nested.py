@@ -99,7 +99,7 @@ def find_flow(ctx: StepContext) -> tuple[Flow, FlowServices]:
         raise StepError(f"There is no flow {name!r}.")
     if flow.plugin == ctx.flow.plugin or ctx.services.get_plugin_services is None:
         return flow, ctx.services
-    return flow, ctx.services.get_plugin_services(flow.plugin)
+    return flow, replace(ctx.services.get_plugin_services(flow.plugin), store=ctx.services.store)
 
 
 def check_flow_step(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
