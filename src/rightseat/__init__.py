@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rightseat.types.agent_card import AgentCard, CardEndpoints, CustomFeature, FeatureChoice
     from rightseat.types.agents import Layer, Responder
     from rightseat.types.chunks import (
+        EventChunk,
         FinishChunk,
         ModelChunk,
         ProviderDataChunk,
@@ -31,7 +32,15 @@ if TYPE_CHECKING:
         ToolCallStart,
         UsageChunk,
     )
-    from rightseat.types.events import Artifact, Citations, Event, Suggestions, Usage, status_update
+    from rightseat.types.events import (
+        Artifact,
+        Citations,
+        Event,
+        Suggestions,
+        Usage,
+        response_extensions,
+        status_update,
+    )
     from rightseat.types.messages import Message, text_message
     from rightseat.types.model import Model, Prompt
     from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext
@@ -51,9 +60,9 @@ _NAMES_BY_MODULE = {
     "tools.function": "tool",
     "types.agent_card": "AgentCard CardEndpoints CustomFeature FeatureChoice",
     "types.agents": "Layer Responder",
-    "types.chunks": "FinishChunk ModelChunk ProviderDataChunk ReasoningChunk RefusalChunk TextChunk ToolCallArgs"
-    " ToolCallStart UsageChunk",
-    "types.events": "Artifact Citations Event Suggestions Usage status_update",
+    "types.chunks": "EventChunk FinishChunk ModelChunk ProviderDataChunk ReasoningChunk RefusalChunk TextChunk"
+    " ToolCallArgs ToolCallStart UsageChunk",
+    "types.events": "Artifact Citations Event Suggestions Usage response_extensions status_update",
     "types.messages": "Message text_message",
     "types.model": "Model Prompt",
     "types.tools": "Ask Pause Result Tool ToolContext",
@@ -73,6 +82,7 @@ __all__ = [
     "Citations",
     "CustomFeature",
     "Event",
+    "EventChunk",
     "FeatureChoice",
     "Feedback",
     "FinishChunk",
@@ -104,6 +114,7 @@ __all__ = [
     "asgi",
     "calculate",
     "facts",
+    "response_extensions",
     "status_update",
     "table_query",
     "text_message",

@@ -8,6 +8,7 @@
     │   ├── NotFound              404             no such route, assistant, model, thread
     │   │   └── AgentNotFound     404             no such agent; says which there are
     │   ├── GuardrailRefused      400             what was asked is not allowed here
+    │   ├── PublicKeyRequired     400             cloud features need the page's public API key
     │   ├── MethodNotAllowed      405             the route exists, but not with this method
     │   ├── RequestTimeout        408             the request took too long to arrive
     │   ├── Conflict              409             already answered, or already running
@@ -102,6 +103,13 @@ INTERNAL_ERROR = RightseatError("Something went wrong in the server. Its log has
 """What a client learns of an exception that nobody expected."""
 
 
+def make_internal_error(cause: Exception) -> RightseatError:
+    """Return INTERNAL_ERROR with the exception that nobody expected as its cause, for the operator."""
+    error = RightseatError(INTERNAL_ERROR.message)
+    error.__cause__ = cause
+    return error
+
+
 class CallerError(RightseatError):
     status = 400
     code = "invalid_request"
@@ -146,6 +154,12 @@ class GuardrailRefused(CallerError):
     visibility = TOAST
     severity = WARNING
     hint = "Ask in another way; what is allowed here is set in [guardrails]."
+
+
+class PublicKeyRequired(CallerError):
+    code = "public_key_required"
+    severity = CRITICAL
+    hint = "Give the page's <CopilotKit> a `publicApiKey`, or send no `cloud`."
 
 
 class MethodNotAllowed(CallerError):

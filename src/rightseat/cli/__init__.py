@@ -1,6 +1,7 @@
 """The `rightseat` command. Each subcommand imports its module when it runs: `--help` must be quick.
 
-serve, chat, doctor, models, plugins, flows and store are the subcommands; log sets up logging for all of them.
+serve, chat, doctor, models, plugins, flows and store are the subcommands, move is `store move`; log sets up
+logging for all of them.
 workers is `serve --workers N`, worker the program of each of its workers.
 """
 
@@ -48,10 +49,25 @@ LlamaServer = Annotated[
         "--llama-server", help="The llama-server program that runs a local model, instead of the built-in engine."
     ),
 ]
+Endpoint = Annotated[
+    str | None,
+    typer.Option(
+        "--endpoint", help="The URL of a running llama-server to use, instead of starting an engine. Excludes --model."
+    ),
+]
 ToolFormat = Annotated[
     str | None,
     typer.Option(
-        "--tool-format", help="The format of a local model's tool calls. Default: chosen by its chat template."
+        "--tool-format",
+        "--style",
+        help="The format of a local model's tool calls. Default: chosen by its chat template.",
+    ),
+]
+Publish = Annotated[
+    str | None,
+    typer.Option(
+        "--publish",
+        help="How tools are described to a local model whose template has no place for them: typescript or json.",
     ),
 ]
 ChatTemplate = Annotated[
@@ -65,6 +81,13 @@ Precache = Annotated[
         help="A file with a long system prompt: a local model processes it once and saves the result. Repeatable.",
     ),
 ]
+SessionFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--session-file",
+        help="A file that keeps a local model's conversations: read at the start, written at the stop.",
+    ),
+]
 PluginFolders = Annotated[
     list[Path] | None, typer.Option("--plugins", help="The folder of one plugin, or a folder of plugins. Repeatable.")
 ]
@@ -73,8 +96,26 @@ WeightsName = Annotated[
 ]
 
 
+def _choose_spec(model: str | None, endpoint: str | None) -> str | None:
+    """Return the spec of the model; --endpoint is another way to write --model llama-server:URL."""
+    if endpoint is None:
+        return model
+    if model is not None:
+        from rightseat.errors import ConfigError
+
+        raise ConfigError(
+            "--endpoint: that server has a model already. Leave --model out, or --endpoint to start an engine here."
+        )
+    return f"llama-server:{endpoint}"
+
+
 def _model_flags(
-    server: Path | None, tool_format: str | None, template: str | None, precache: list[Path] | None
+    server: Path | None,
+    tool_format: str | None,
+    publish: str | None,
+    template: str | None,
+    precache: list[Path] | None = None,
+    session_file: Path | None = None,
 ) -> dict[str, object]:
     """Return the command line's options of a local model, by their names in the config."""
     # Paths of the command line are relative to the working directory, those of the config to its file.
@@ -82,7 +123,9 @@ def _model_flags(
     return {
         "llama_server": None if server is None else str(server.expanduser().absolute()),
         "tool_format": tool_format,
+        "publish": publish,
         "chat_template": str(file.absolute()) if file.is_file() else template,
+        "session_file": None if session_file is None else str(session_file.expanduser().absolute()),
         "precache": [str(path.expanduser().absolute()) for path in precache or ()] or None,
     }
 
@@ -117,10 +160,13 @@ def serve(
         typer.Option("--workers", help="How many processes serve the port: a number, or auto for one per core. [1]"),
     ] = None,
     model: ModelSpec = None,
+    endpoint: Endpoint = None,
     llama_server: LlamaServer = None,
     tool_format: ToolFormat = None,
+    publish: Publish = None,
     chat_template: ChatTemplate = None,
     precache: Precache = None,
+    session_file: SessionFile = None,
     plugins: PluginFolders = None,
     help: Help = False,
 ) -> None:
@@ -134,8 +180,8 @@ def serve(
             host=host,
             port=port,
             workers=workers,
-            model=model,
-            flags=_model_flags(llama_server, tool_format, chat_template, precache),
+            model=_choose_spec(model, endpoint),
+            flags=_model_flags(llama_server, tool_format, publish, chat_template, precache, session_file),
             plugins=tuple(plugins or ()),
         )
     )
@@ -146,13 +192,16 @@ def chat(
     question: Annotated[str | None, typer.Argument(help="Ask this one question, print the answer and exit.")] = None,
     config: ConfigPath = None,
     model: ModelSpec = None,
+    endpoint: Endpoint = None,
     assistant: Annotated[
         str | None, typer.Option("--assistant", help="The assistant to talk to, a name from [assistants]. [default]")
     ] = None,
     llama_server: LlamaServer = None,
     tool_format: ToolFormat = None,
+    publish: Publish = None,
     chat_template: ChatTemplate = None,
     precache: Precache = None,
+    session_file: SessionFile = None,
     plugins: PluginFolders = None,
     file: Annotated[
         list[Path] | None, typer.Option("--file", help="A file to attach to the first question. Repeatable.")
@@ -162,8 +211,16 @@ def chat(
     """Chat in the terminal. Ctrl-C stops an answer, Ctrl-D ends the chat."""
     from rightseat.cli.chat import chat as run
 
-    flags = _model_flags(llama_server, tool_format, chat_template, precache)
-    code = run(question, config, model=model, assistant=assistant, flags=flags, plugins=plugins or [], files=file or [])
+    flags = _model_flags(llama_server, tool_format, publish, chat_template, precache, session_file)
+    code = run(
+        question,
+        config,
+        model=_choose_spec(model, endpoint),
+        assistant=assistant,
+        flags=flags,
+        plugins=plugins or [],
+        files=file or [],
+    )
     raise typer.Exit(code)
 
 
@@ -369,8 +426,10 @@ def flows_run(
     plugins: PluginFolders = None,
     config: ConfigPath = None,
     model: ModelSpec = None,
+    endpoint: Endpoint = None,
     llama_server: LlamaServer = None,
     tool_format: ToolFormat = None,
+    publish: Publish = None,
     chat_template: ChatTemplate = None,
     help: Help = False,
 ) -> None:
@@ -378,8 +437,10 @@ def flows_run(
     it stayed unanswered."""
     from rightseat.cli.flows import run_flow
 
-    flags = _model_flags(llama_server, tool_format, chat_template, None)
-    raise typer.Exit(run_flow(name, question, config, model=model, flags=flags, plugins=plugins or []))
+    flags = _model_flags(llama_server, tool_format, publish, chat_template)
+    raise typer.Exit(
+        run_flow(name, question, config, model=_choose_spec(model, endpoint), flags=flags, plugins=plugins or [])
+    )
 
 
 @flows_app.command("draw", add_help_option=False)
@@ -397,7 +458,7 @@ def flows_draw(
     draw_flow(name, plugins or [], config, as_mermaid=mermaid, out=out)
 
 
-store_app = _make_group("store", "Check, repair, back up and restore what the server keeps.")
+store_app = _make_group("store", "Check, repair, back up, restore, migrate and move what the server keeps.")
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there without asking.")]
 
 
@@ -441,6 +502,36 @@ def store_restore(
     from rightseat.cli.store import restore_store
 
     restore_store(file, config, force=force)
+
+
+@store_app.command("migrate", add_help_option=False)
+def store_migrate(config: ConfigPath = None, help: Help = False) -> None:
+    """Bring the tables in PostgreSQL to this version, also while servers use them."""
+    from rightseat.cli.store import migrate_store
+
+    migrate_store(config)
+
+
+@store_app.command("move", add_help_option=False)
+def store_move(
+    source: Annotated[
+        str, typer.Argument(help="What to move: sqlite:///PATH/TO/DATA, postgresql://USER@HOST/DATABASE, or env:NAME.")
+    ],
+    target: Annotated[str, typer.Argument(help="Where to: an address as SOURCE is one.")],
+    schema: Annotated[str, typer.Option("--schema", help="The schema of the tables in PostgreSQL.")] = "rightseat",
+    into_existing: Annotated[
+        bool, typer.Option("--into-existing", help="Add to a target that has data; what it has stays as it is.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and count the source, and write nothing.")] = False,
+    batch: Annotated[int, typer.Option("--batch", min=1, help="The most rows in one transaction.")] = 500,
+    help: Help = False,
+) -> None:
+    """Carry all that one store keeps over to another, and compare both. Servers must be stopped; the source stays as
+    it is. Run it again to go on after a cut. Exit code 1: something is not in the target as it was in the source."""
+    from rightseat.cli.move import MoveOptions, move_store
+
+    options = MoveOptions(schema=schema, is_into_existing=into_existing, is_dry_run=dry_run, batch=batch)
+    raise typer.Exit(move_store(source, target, options))
 
 
 def main() -> None:

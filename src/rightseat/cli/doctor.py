@@ -17,6 +17,8 @@ from rightseat.config.secret import Secret, is_reference, mask, resolve_referenc
 from rightseat.config.settings import Config
 from rightseat.doctor import running_server, setup
 from rightseat.doctor.client import ProbeClient, Unreachable
+from rightseat.doctor.cluster import check_cluster, uses_cluster
+from rightseat.doctor.live import check_live, uses_live_server
 from rightseat.doctor.openbb.ask import OpenBBQuestion, ask_agent, read_body, read_item
 from rightseat.doctor.openbb.examine import examine
 from rightseat.doctor.openbb.reply import ExaminedReply
@@ -144,6 +146,12 @@ async def stream_config_checks(config: Config) -> AsyncIterator[CheckResult]:
     yield setup.check_store(config)
     if config.server.workers != 1:
         yield check_workers(config)
+    if uses_live_server(config):
+        yield await check_live(config)
+    if uses_cluster(config):
+        async with closing(check_cluster(config)) as cluster_lines:
+            async for line in cluster_lines:
+                yield line
     yield setup.check_machine()
     # `serve` raises its soft limit to the hard one.
     yield setup.check_descriptors(config, get_descriptor_limit(hard=True))
@@ -155,15 +163,22 @@ async def stream_config_checks(config: Config) -> AsyncIterator[CheckResult]:
         yield line
     for line in setup.check_sandbox(config):
         yield line
+    async with closing(chain(stream_runtime_checks(config), setup.check_upstreams(models))) as checks:
+        async for line in checks:
+            yield line
+
+
+async def stream_runtime_checks(config: Config) -> AsyncIterator[CheckResult]:
+    """Build the Runtime, and look at what it has loaded."""
     built, line = setup.check_runtime(config)
     yield line
     if built is not None:
         for line in setup.check_plugins(built):
             yield line
+        async with closing(setup.check_agents(built, config)) as checks:
+            async for line in checks:
+                yield line
         await built.close()
-    async with closing(setup.check_upstreams(models)) as checks:
-        async for line in checks:
-            yield line
 
 
 async def stream_server_checks(

@@ -23,7 +23,7 @@ from rightseat.server.service import Service, build_app
 from rightseat.server.uvicorn_server import UvicornServer
 from rightseat.types.model import ModelInfo
 from rightseat.wiring.default_model import ModelChoice, choose_model
-from rightseat.wiring.lookup import load_all, split_spec
+from rightseat.wiring.lookup import LOCAL, split_spec
 from rightseat.wiring.model_notes import EMBEDDED_NAME, ModelNotes, describe_model, describe_running_model
 from rightseat.wiring.storage import describe_store_location
 
@@ -48,14 +48,14 @@ def list_startup_rows(
     # Clients use the public URL; health checks run on this machine.
     public = config.server.public_url.rstrip("/") or base
     rows = [
-        ("model", EMBEDDED_LABEL if spec == "local" else spec),
-        ("", choice.why),
-        *_model_rows(notes or describe_model(_make_info(spec))),
+        *(_default_model_rows(choice, spec, notes) if spec else [("model", choice.why)]),
+        *_agent_rows(config),
         ("page", f"{public}/   open it in a browser: examples to try, and the whole set-up"),
     ]
     for door in doors:
-        post_path = next((route.path for route in door.routes if route.method == "POST"), "/")
-        rows += [(door.name, public + post_path), ("", door.hint(public))]
+        if hint := door.hint(public):
+            post_path = next((route.path for route in door.routes if route.method == "POST"), "/")
+            rows += [(door.name, public + post_path), ("", hint)]
     where = str(config.path.resolve()) if config.path else "none; create ./rightseat.toml to change settings"
     return [
         *rows,
@@ -65,6 +65,22 @@ def list_startup_rows(
         ("data", describe_store_location(config)),
         ("keys", _describe_auth(config)),
     ]
+
+
+def _default_model_rows(choice: ModelChoice, spec: str, notes: ModelNotes | None) -> list[Row]:
+    label = EMBEDDED_LABEL if spec == LOCAL else spec
+    return [("model", label), ("", choice.why), *_model_rows(notes or describe_model(_make_info(spec)))]
+
+
+def _agent_rows(config: Config) -> list[Row]:
+    default = config.default_elsewhere
+    rows = [
+        f"{name} ({settings.kind}{', answers by default' if name == default else ''})"
+        for name, settings in config.agents.items()
+    ]
+    if default and default not in config.agents:
+        rows.insert(0, f"{default} answers by default")
+    return [("agents" if not number else "", text) for number, text in enumerate(rows)]
 
 
 def _get_spec(config: Config, choice: ModelChoice) -> str:
@@ -193,7 +209,7 @@ def list_app_rows(app: App, config: Config, base: str) -> list[Row]:
     """Return the summary's lines of a running application."""
     choice = choose_model(config)
     notes = find_notes(app, config, choice)
-    return list_startup_rows(config, choice, base, load_all("doors"), app.runtime.plugins, notes)
+    return list_startup_rows(config, choice, base, app.doors, app.runtime.plugins, notes)
 
 
 def announce_ready(base: str) -> None:

@@ -1,4 +1,4 @@
-"""`rightseat store`: check, repair, backup, restore of the SQLite file in the data folder."""
+"""`rightseat store`: check, repair, backup, restore of the SQLite file in the data folder; migrate of PostgreSQL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rightseat.server.terminal_progress import show_spinner
 from rightseat.stores.sqlite.database import FolderLock, check_file
 from rightseat.stores.sqlite.repair import copy_database, find_file_damage, install_backup, repair_file
 from rightseat.stores.sqlite.store import DATABASE_FILE
-from rightseat.wiring.storage import SQLITE, data_folder
+from rightseat.wiring.storage import POSTGRES, SQLITE, data_folder, read_database_url
 
 NOT_IN_BACKUP = (
     "What was answered and what ran since the backup was made is not in it: open questions of the backup are left out, "
@@ -100,3 +100,22 @@ def restore_store(file: Path, config: Path | None, *, force: bool) -> None:
     typer.echo(f"Restored {path} from {file}. {NOT_IN_BACKUP}")
     if aside is not None:
         typer.echo(f"What was there before is kept as {aside}.")
+
+
+def migrate_store(config: Path | None) -> None:
+    """Bring the tables in PostgreSQL to this version and print what was done."""
+    settings = load_config(config).store
+    if settings.kind != POSTGRES:
+        raise ConfigError(f"[store] kind is {settings.kind}: its file is migrated when the server starts.")
+    url = read_database_url(load_config(config))
+    # Imported here: they need an extra.
+    from rightseat.stores.postgres.database import connect
+    from rightseat.stores.postgres.schema import check_schema_name, migrate
+
+    schema = check_schema_name(settings.schema)
+    with closing(connect(url)) as connection:
+        before, after = migrate(connection, schema)
+    if before == after:
+        typer.echo(f"The tables in {schema} have version {after}: nothing to migrate.")
+    else:
+        typer.echo(f"Migrated the tables in {schema} from version {before} to {after}.")

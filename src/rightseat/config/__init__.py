@@ -4,4 +4,5 @@
 - load, problems: reading and checking the file; all problems are reported at once.
 - options: a mapping of options as a Struct. imports: objects named as `module:attribute`.
 - secret: values that are masked in output. stamps: whether files have changed since they were read.
+- digest: a configuration in a few letters, for replicas to compare.
 """

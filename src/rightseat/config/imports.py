@@ -18,6 +18,14 @@ BUILTIN_TOOLS = {
     "facts": "rightseat.tools.builtin.facts:facts",
 }
 
+# Tools of those names that must be asked for, and that may refuse: factories that take the name.
+OPTIONAL_TOOLS = {
+    **dict.fromkeys(
+        ("code_interpreter", "ipython", "python"), "rightseat.tools.builtin.code_interpreter:make_code_interpreter"
+    ),
+    **dict.fromkeys(("web_search", "brave_search", "wolfram_alpha"), "rightseat.plugins.web_search:make_search_tool"),
+}
+
 
 def import_object(target: str) -> Any:
     """Return the object at `module:attribute`. The working folder is importable, as for `python -m`."""

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from rightseat.config.guardrails import check_guard, check_guard_references
-from rightseat.config.imports import BUILTIN_TOOLS
+from rightseat.config.imports import BUILTIN_TOOLS, OPTIONAL_TOOLS
 from rightseat.config.problems import (
     ConfigProblems,
     Key,
@@ -45,6 +45,7 @@ from rightseat.errors import ConfigError
 from rightseat.types.agent_card import find_card_problems
 
 CONFIG_FILE = "rightseat.toml"
+DEFAULT_NAME = "default"
 _URL_PASSWORD = re.compile(r"://[^/@]*:[^/@]+@")
 _SECRET_KEY = re.compile(r"(?i)(^|[_-])(key|token|secret|password|authorization|cookie)$")
 
@@ -56,6 +57,7 @@ def check_config(
     models = raw["models"] if isinstance(raw.get("models"), dict) else {}
     check_assistant = partial(_check_assistant, models=models)
     tables: dict[str, Any] = {
+        "default": _check_default(raw.get("default", ""), problems),
         "server": check_struct(raw.get("server", {}), ServerSettings, ("server",), problems),
         "auth": _check_auth(raw.get("auth", {}), folder, problems),
         "models": check_named_tables(raw, "models", _check_model, folder, problems),
@@ -66,8 +68,8 @@ def check_config(
         "mcp": check_named_tables(raw, "mcp", _check_mcp, folder, problems),
         "tools": _check_tools(raw.get("tools", {}), models, problems),
         "limits": check_struct(raw.get("limits", {}), LimitSettings, ("limits",), problems),
-        "store": check_struct(raw.get("store", {}), StoreSettings, ("store",), problems),
-        "live": check_struct(raw.get("live", {}), LiveSettings, ("live",), problems),
+        "store": _check_store(raw.get("store", {}), folder, problems),
+        "live": _check_live(raw.get("live", {}), folder, problems),
         "hooks": _check_hooks(raw.get("hooks", {}), problems),
         "guardrails": check_named_tables(raw, "guardrails", check_guard, folder, problems),
     }
@@ -78,9 +80,37 @@ def check_config(
         _check_model_names(model.fallbacks, ("models", name, "fallbacks"), models, problems)
     if tables["auth"] and tables["limits"]:
         _check_owners(tables["limits"], tables["auth"], problems)
+    _check_names(tables, problems)
     check_guard_references(raw, problems)
     _check_agent_ids(tables["assistants"], problems)
     return None if problems.items else Config(path=path, **tables)
+
+
+def _check_default(value: Any, problems: ConfigProblems) -> str:
+    if not isinstance(value, str):
+        problems.add_wrong_type(("default",), 'a name, such as "support"', value)
+        return ""
+    return value
+
+
+def _check_names(tables: Mapping[str, Any], problems: ConfigProblems) -> None:
+    """Report names that mean two things, and a default that means none."""
+    models, assistants, agents, default = (tables[name] for name in ("models", "assistants", "agents", "default"))
+    for name in agents:
+        for kind, others in (("assistants", assistants), ("models", models)):
+            if name in others:
+                text = f"[{kind}.{name}] has this name too, and clients could mean either. Give one of them another."
+                problems.add(("agents", name), text)
+    if not default or default == DEFAULT_NAME:
+        return
+    taken = next((kind for kind in ("assistants", "agents") if DEFAULT_NAME in tables[kind]), None)
+    if taken:
+        problems.add(("default",), f"[{taken}.{DEFAULT_NAME}] answers already. Rename it, or remove this key.")
+    known = (*assistants, *models, *agents)
+    # Flows, and the agents of a server that has several, are known once they are loaded.
+    if default not in known and not tables["plugins"] and not agents:
+        text = f"there is no assistant, model, agent or flow {default!r}."
+        problems.add_unknown_name(("default",), text, default, known, f"Write [assistants.{default}].")
 
 
 def _check_auth(table: Any, folder: Path, problems: ConfigProblems) -> AuthSettings | None:
@@ -111,6 +141,13 @@ def _resolve_fields(
         for field in fields
     }
     return msgspec.structs.replace(settings, **tables)
+
+
+def _check_store(table: Any, folder: Path, problems: ConfigProblems) -> StoreSettings | None:
+    store = check_struct(table, StoreSettings, ("store",), problems)
+    if store is None or store.url is None:
+        return store
+    return msgspec.structs.replace(store, url=_resolve_url(store.url, ("store", "url"), folder, problems))
 
 
 def _check_hooks(table: Any, problems: ConfigProblems) -> HookSettings | None:
@@ -157,11 +194,25 @@ def _check_database(table: Any, key: Key, folder: Path, problems: ConfigProblems
     database = check_struct(table, DatabaseSettings, key, problems)
     if database is None:
         return None
-    url = database.url.reveal()
-    # A URL without a password is no secret.
-    hidden = is_reference(url) or _URL_PASSWORD.search(url) is not None
-    resolved = resolve_secret(url, (*key, "url"), folder, problems) if hidden else database.url
-    return msgspec.structs.replace(database, url=resolved)
+    return msgspec.structs.replace(database, url=_resolve_url(database.url, (*key, "url"), folder, problems))
+
+
+def _resolve_url(url: Secret, key: Key, folder: Path, problems: ConfigProblems) -> Secret:
+    """Return the URL of a database. One without a password is no secret."""
+    text = url.reveal()
+    hidden = is_reference(text) or _URL_PASSWORD.search(text) is not None
+    return resolve_secret(text, key, folder, problems) if hidden else url
+
+
+def _check_live(table: Any, folder: Path, problems: ConfigProblems) -> LiveSettings | None:
+    live = check_struct(table, LiveSettings, ("live",), problems)
+    if live is None:
+        return None
+    if not re.fullmatch(r"[A-Za-z0-9_.-]{0,40}", live.deployment):
+        problems.add(("live", "deployment"), "use letters, digits, _, . and -, at most 40.")
+    if live.url is None:
+        return live
+    return msgspec.structs.replace(live, url=_resolve_url(live.url, ("live", "url"), folder, problems))
 
 
 def _check_mcp(table: Any, key: Key, folder: Path, problems: ConfigProblems) -> McpSettings | None:
@@ -233,7 +284,7 @@ def _check_assistant(
     _check_model_names(assistant.models if assistant else (), (*key, "models"), models, problems)
     tools = table.get("tools")
     for tool in tools if isinstance(tools, list) else ():
-        if isinstance(tool, str) and tool not in BUILTIN_TOOLS:
+        if isinstance(tool, str) and tool not in BUILTIN_TOOLS | OPTIONAL_TOOLS:
             _check_tool_name(tool, (*key, "tools"), problems)
     if assistant:
         for place, problem in find_card_problems(assistant.id, assistant.features, assistant.endpoints):
@@ -257,8 +308,9 @@ def _check_tool_name(name: str, key: Key, problems: ConfigProblems) -> None:
     if ":" in name:
         problems.check_target(key, name)
         return
-    otherwise = f"Built in are {', '.join(BUILTIN_TOOLS)}."
-    problems.add_unknown_name(key, f"{name!r} is not of the form module:attribute.", name, BUILTIN_TOOLS, otherwise)
+    known = [*BUILTIN_TOOLS, *OPTIONAL_TOOLS]
+    otherwise = f"Built in are {', '.join(known)}."
+    problems.add_unknown_name(key, f"{name!r} is not of the form module:attribute.", name, known, otherwise)
 
 
 def _check_model_names(names: Iterable[str], key: Key, models: dict[str, Any], problems: ConfigProblems) -> None:

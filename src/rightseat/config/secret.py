@@ -15,6 +15,8 @@ from rightseat.errors import ConfigError
 log = logging.getLogger("rightseat.config")
 MIN_MASKED_CHARS = 6  # masking shorter ones would hide ordinary words
 _known: set[str] = set()
+_variables: dict[str, str] = {}
+"""Names of the environment variables that the file names, by their values."""
 
 
 def mask(text: str) -> str:
@@ -97,12 +99,19 @@ def resolve_reference(reference: str, key: str, *, folder: Path | None = None) -
     """Return the secret of `env:NAME` or `file:PATH`. Messages name `key`; PATH is relative to `folder`."""
     kind, _, rest = reference.partition(":")
     if kind == "env":
-        return Secret(_from_env(rest.strip(), key))
+        secret = Secret(_from_env(rest.strip(), key))
+        _variables[secret.reveal()] = rest.strip()
+        return secret
     if kind == "file":
         return Secret(_from_file((folder or Path()) / Path(rest.strip()).expanduser(), key))
     # Without the value: more people read logs than files.
     log.warning('%s holds its secret in plain text. Put it in the environment and write %s = "env:NAME".', key, key)
     return Secret(reference)
+
+
+def find_variable(value: str | None) -> str | None:
+    """Return the environment variable that a resolved `env:NAME` has taken this value from."""
+    return _variables.get(value or "")
 
 
 def _from_env(name: str, key: str) -> str:

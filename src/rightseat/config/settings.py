@@ -14,6 +14,9 @@ from rightseat.types.agent_card import CardEndpoints, CustomFeature
 Count = Annotated[int, Meta(ge=1)]
 
 
+WithoutStore = Literal["share", "allow", "refuse"]
+
+
 class GraphQLLimits(Struct, frozen=True, kw_only=True):
     # Limits of GraphQL documents, because validation time grows with the square of the size.
     # The clients' longest document has 3,507 characters, 272 tokens, 11 levels and 9 fields in one selection.
@@ -92,6 +95,9 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     stream_arguments: bool = False
     """Whether the OpenAI door streams the arguments of calls as they come. By default it sends a call when it is
     complete, because some clients close the JSON of a call that the token limit cut, and run it."""
+    debug_events: bool = False
+    """Whether CopilotKit's inspector may follow the runs of its own key at /copilotkit/cpk-debug-events, with all that
+    is said in them."""
     graphql: GraphQLLimits = GraphQLLimits()
     """Limits for the GraphQL documents of CopilotKit's clients."""
     forward_headers: tuple[str, ...] = DEFAULT_FORWARD_HEADERS
@@ -158,7 +164,14 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
     """The most calls of this model at the same time, for all owners together. 0 means no limit."""
     answer_tokens: Number = 0
     """The most tokens of one answer, whatever a client asks for. 0 means no limit."""
+    transcribes: bool = False
+    """Whether this model writes down speech, for /v1/audio/transcriptions and CopilotKit's microphone, instead of
+    answering chats. A `whisper:` model always does."""
     options: dict[str, Any] = {}
+
+    @property
+    def is_transcriber(self) -> bool:
+        return self.transcribes or self.spec.startswith("whisper:")
 
 
 class AssistantSettings(Struct, frozen=True, kw_only=True):
@@ -172,7 +185,8 @@ class AssistantSettings(Struct, frozen=True, kw_only=True):
     """A file with the instructions, instead of `system`. The server reads the file again when it changes."""
     tools: tuple[str, ...] = ()
     """Tools as `module:attribute`: each names a function, a tool, or a list of them. `calculate`,
-    `table_query` and `facts` are built in."""
+    `table_query` and `facts` are built in. `ENDPOINT:ACTION` is an action of a CopilotKit endpoint in [agents]: of
+    such an endpoint the assistant then has only the named actions."""
     title: str = ""
     """The name that front ends show."""
     description: str = ""
@@ -192,6 +206,13 @@ class AssistantSettings(Struct, frozen=True, kw_only=True):
     """Names of those that the assistant may hand requests over to: agents, flows as PLUGIN/FLOW, other assistants."""
     mcp: tuple[str, ...] | None = None
     """Names of the [mcp] servers that the assistant may use. Without the key all, with [] none."""
+    state_schema: dict[str, Any] = {}
+    """A JSON Schema of the state that a page shares. With it the model sees the state and changes it with the tool
+    `set_state`, which the page shows while the model writes."""
+    predict_state: dict[str, str] = {}
+    """Keys of the page's state that an argument of a tool fills while the model writes it, as KEY = "TOOL.ARGUMENT"."""
+    suggestions: tuple[str, ...] = ()
+    """Questions that front ends suggest at the start of a conversation, before those of plugins."""
     guardrails: str = ""
     """The name of a [guardrails] table. Without it, [guardrails.default] applies."""
     rounds: Count = 10
@@ -297,6 +318,9 @@ class ToolSettings(Struct, frozen=True, kw_only=True):
     """The most plugin tools that a model sees in one turn. It can search for others with `find_tools`."""
     embeddings: str = ""
     """The name of a [models] table with embeddings. Tools are then selected by meaning as well as by words."""
+    select: Literal["words", "model"] = "words"
+    """Who chooses among plugins with more tools than are shown: `words` (and embeddings), or the assistant's `model`
+    first, by one short call over the names and descriptions of the plugins."""
 
 
 class DatabaseSettings(Struct, frozen=True, kw_only=True):
@@ -348,6 +372,9 @@ class LimitSettings(Struct, frozen=True, kw_only=True):
     """The most that each owner may spend in a day, by input_cost and output_cost of the models. 0 means no limit."""
     tokens_per_day: Number = 0
     """The most input and output tokens of each owner in a day. 0 means no limit."""
+    without_store: WithoutStore = "share"
+    """What each process grants while the store that it shares with others is away: "share" its part of each limit,
+    "allow" all, "refuse" nothing."""
     owners: dict[str, OwnerLimits] = {}
     """Limits for single owners, by a key's name or in full as "jwt:SUBJECT" or "proxy:NAME"."""
 
@@ -362,6 +389,8 @@ class HookSettings(Struct, frozen=True, kw_only=True):
     """A function, as `module:attribute`, that gets the request and the answer of each run."""
     on_error: str = ""
     """A function, as `module:attribute`, that gets each failed run."""
+    on_stop: str = ""
+    """A function, as `module:attribute`, that gets each request whose client stops the answer or leaves."""
     on_feedback: str = ""
     """A function, as `module:attribute`, that gets each vote on an answer. The client waits for it."""
     timeout: Seconds = 5
@@ -370,8 +399,19 @@ class HookSettings(Struct, frozen=True, kw_only=True):
 
 class StoreSettings(Struct, frozen=True, kw_only=True):
     kind: str = "sqlite"
-    """Where threads, open questions and results of tools are stored: `sqlite` in a file, `memory` until the process
-    ends, or the name of an installed store."""
+    """Where threads, open questions and results of tools are stored: `sqlite` in a file, `postgres` in a PostgreSQL
+    database that several machines share, `memory` until the process ends, or the name of an installed store."""
+    url: Secret | None = None
+    """The database of kind `postgres`, such as `postgresql://user@host/database`. Write a URL with a password as
+    `env:NAME` or `file:PATH`."""
+    schema: str = "rightseat"
+    """The schema of kind `postgres` that holds the tables. Deployments with schemas of their own share a database and
+    see nothing of each other."""
+    migrate: Literal["auto", "never"] = "auto"
+    """Who brings the tables of kind `postgres` to a new version: `auto` the first process of it that starts, `never`
+    only `rightseat store migrate`."""
+    pool: Annotated[int, Meta(ge=4, le=1000)] = 8
+    """The most connections of each process to the database of kind `postgres`."""
     path: str = ""
     """The data folder. Without it RIGHTSEAT_DATA, else one folder for each configuration file in the user's data
     folder."""
@@ -394,11 +434,33 @@ class StoreSettings(Struct, frozen=True, kw_only=True):
 
 
 class LiveSettings(Struct, frozen=True, kw_only=True):
+    kind: str = "auto"
+    """How processes that share a store tell each other of new entries and of stops: `local` on one machine,
+    `postgres` by the database, `valkey` by a Valkey or Redis server, `memory` not at all, or the name of an installed
+    plane. `auto` is the kind that `url` is the address of; without it `postgres` with that store, else `local`."""
+    url: Secret | None = None
+    """The server of kind `valkey`, such as `redis://host:6379`, `rediss://` with TLS, `unix:///path`, with
+    `?sentinel=NAME` or `?cluster=true`; or that of kind `postgres`, without it the one of [store]. Write a URL with a
+    password as `env:NAME` or `file:PATH`."""
+    deployment: str = ""
+    """A name that all processes of one deployment have in common. Those with other names on the same server see
+    nothing of each other. Without it the store's own."""
+    window_ms: Annotated[float, Meta(ge=0, le=1000)] = 25
+    """Milliseconds for which entries wait for others before they are stored and told of together, with `[store] kind =
+    "postgres"`; also the time between two batches of notifications by a live server. After a pause both happen at once,
+    and after 5 ms while few entries come."""
     lease_seconds: Annotated[float, Meta(ge=0.5, le=600)] = 10
-    """Seconds without a sign of life after which a worker of `[server] workers` is killed and replaced."""
+    """Seconds without a sign of life after which a worker of `[server] workers` is killed and replaced. With
+    `[store] kind = "postgres"` also those after which a process that the database cannot reach counts as dead."""
+    after_crash: Literal["resume", "end"] = "resume"
+    """What becomes of a run on a thread whose process has died. `resume`: another process that shares the store goes on
+    with it where that is safe; its request is kept until its end. `end`: it ends with the error `restarted`."""
 
 
 class Config(Struct, frozen=True, kw_only=True):
+    default: str = ""
+    """Assistant, model, agent or flow (`PLUGIN.FLOW`) that answers where a client names none. Without it the one called
+    `default` does, else the first assistant, else the first model, else the first agent."""
     server: ServerSettings = field(default_factory=ServerSettings)
     auth: AuthSettings = field(default_factory=AuthSettings)
     models: dict[str, ModelSettings] = {}
@@ -433,8 +495,33 @@ class Config(Struct, frozen=True, kw_only=True):
         which is addressed by its name beside [assistants]."""
         if not self.assistants:
             return AssistantSettings()
-        first = next(iter(self.assistants.values()))
-        return self.assistants.get(name) or (first if name == "default" else None)
+        return self.assistants.get(self.default_assistant if name == "default" else name)
+
+    @property
+    def default_assistant(self) -> str:
+        """Name of the [assistants] table that the default assistant has; empty without tables."""
+        named = (name for name in (self.default, "default") if name in self.assistants)
+        return next(named, None) or next(iter(self.assistants), "")
+
+    @property
+    def chat_models(self) -> dict[str, ModelSettings]:
+        """Models of [models] that answer chats: all but those that transcribe speech."""
+        return {name: settings for name, settings in self.models.items() if not settings.is_transcriber}
+
+    @property
+    def default_elsewhere(self) -> str:
+        """Name of the agent or flow that is the default; empty where it is an assistant or a model."""
+        if self.default:
+            return "" if self.default in self.assistants or self.default in self.models else self.default
+        if "default" in self.agents:
+            return "default"
+        return next(iter(self.agents)) if self.has_agents_only else ""
+
+    @property
+    def has_agents_only(self) -> bool:
+        """Whether only agents answer, and no model is needed."""
+        own = (self.chat_models, self.assistants, self.plugins, self.mcp, self.databases, self.model, self.flags)
+        return bool(self.agents) and not any(own)
 
     @property
     def folder(self) -> Path:

@@ -78,7 +78,8 @@ async def read_answer(ask: Ask, answer: InterruptAnswer, model: Model, language:
     is_form = ask.kind == "form"
     if answer.text is not None:
         value = await parse_answer(ask, answer.text, model, language)
-    elif is_form and isinstance(value, str) and schema_fields(ask.schema):
+    elif isinstance(value, str) and (ask.kind == "confirm" or (is_form and schema_fields(ask.schema))):
+        # Some clients can only send text.
         value = await parse_answer(ask, value, model, language)
     if not is_form:
         return value

@@ -105,7 +105,8 @@ async def convert_beside_loop(value: Any) -> Any:
 
 
 async def _present_data(event: Artifact, turn: Turn, store: Store) -> PresentedArtifact:
-    max_rows = None if turn.client.shows_artifacts else MAX_ROWS
+    is_drawn_whole = event.kind == "chart" and turn.client.chart_kinds is not None
+    max_rows = None if turn.client.shows_artifacts or is_drawn_whole else MAX_ROWS
     content, table = await asyncio.to_thread(convert_content, event, max_rows)
     total = table.total if table else None
     if table is not None and not table.rows and needs_rows(turn.client):
@@ -185,7 +186,7 @@ async def present_artifact(event: Artifact, turn: Turn, store: Store, total: int
     # In a terminal nobody can follow a link: there is no server.
     if shown.kind == "file" and (client.shows_artifacts or client.base_url):
         shown = await store_and_link_file(shown, turn, store)
-    if client.shows_artifacts:
+    if client.shows_artifacts or shown.kind == "chart":
         return PresentedArtifact([shown], note)
     text = artifact_as_text(shown, turn.get_language(), total)
     if not text:
@@ -199,7 +200,7 @@ async def present_artifact(event: Artifact, turn: Turn, store: Store, total: int
 
 def is_drawn(event: Artifact, client: TurnClient) -> bool:
     """Whether the client draws a chart."""
-    if not client.shows_artifacts or client.chart_kinds is None:
+    if client.chart_kinds is None:
         return client.shows_artifacts
     chart = parse_chart(event.content)
     return chart is not None and chart.kind in client.chart_kinds and not find_chart_fault(event.content)

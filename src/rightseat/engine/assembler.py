@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 from collections.abc import Mapping
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from msgspec import Struct
 
@@ -29,17 +29,24 @@ from rightseat.types.messages import Message, ProviderData, TextMessagePart, Too
 from rightseat.types.stores import IdGenerator
 from rightseat.types.text import decode_or_none
 
+if TYPE_CHECKING:
+    from rightseat.engine.shared_state import StateWriter
+
 # About a million tokens: a longer answer is a runaway model and would exhaust the memory.
 MAX_TEXT_CHARS = 4 << 20
 
 
 class ModelAnswer(Struct, frozen=True):
-    """One complete answer of a model. `streamed_calls`: ids of calls whose events were sent already."""
+    """One complete answer of a model."""
 
     message: Message
     reason: str
     usage: Usage | None
     streamed_calls: frozenset[str]
+    """Calls whose events were sent already."""
+    unchecked_calls: Mapping[str, bool]
+    """Those of them that have no end yet, because nothing guarantees that their arguments are valid, with whether
+    arguments were sent."""
 
 
 class EventAssembler:
@@ -58,6 +65,10 @@ class EventAssembler:
         self.calls: dict[int, ToolCall] = {}
         self.arguments: dict[int, list[str]] = {}
         self.streamed_calls: dict[int, str] = {}
+        self.unchecked_calls: dict[str, bool | None] = {}
+        """Streamed calls that are to be checked, with whether their arguments are sent; None before the first one."""
+        self.state_writer: StateWriter | None = None
+        """Shows calls that change the state of the page."""
         self.provider_data: list[ProviderData] = []
         self.reason: str | None = None
         self.report: object = None
@@ -82,6 +93,14 @@ class EventAssembler:
                 return self.start_call(index, name, enforced)
             case chunks.RefusalChunk(text):
                 return self.add_text(text, True, None)
+            case chunks.EventChunk(event):
+                return [event]
+            case _:
+                self.record_chunk(chunk)
+                return []
+
+    def record_chunk(self, chunk: chunks.ProviderDataChunk | chunks.UsageChunk | chunks.FinishChunk) -> None:
+        match chunk:
             case chunks.ProviderDataChunk(provider, blob):
                 self.provider_data.append(ProviderData(provider, blob))
             case chunks.UsageChunk(usage):
@@ -90,7 +109,6 @@ class EventAssembler:
                 self.reason, self.report = reason, report
             case _:
                 assert_never(chunk)
-        return []
 
     def add_text(self, text: str, refusal: bool, logprobs: object) -> list[Event]:
         if not text and logprobs is None:
@@ -124,16 +142,31 @@ class EventAssembler:
             return []
         call = self.calls[index] = ToolCall(self.ids.new_call_id(), name, "")
         early = "".join(self.arguments.setdefault(index, []))
-        if not (enforced and name in self.client_tools):
+        # A client shows what it will run as it is written; what the server runs is shown when it is known to be valid,
+        # and so are the calls after it.
+        is_next = len(self.streamed_calls) == len(self.calls) - 1
+        if name not in self.client_tools or not (enforced or (self.client_tools[name] and is_next)):
             return []
         self.streamed_calls[index] = call.id
+        if not enforced:
+            self.unchecked_calls[call.id] = None
         start = CallStart(call.id, name, self.message_id, self.client_tools[name])
-        return [*self.close_open_message(), start, *([CallArgs(call.id, early)] if early else [])]
+        return [*self.close_open_message(), start, *self.show_call_args(call.id, early)]
 
     def add_call_args(self, index: int, json: str) -> list[Event]:
-        self.arguments.setdefault(index, []).append(json)
+        pieces = self.arguments.setdefault(index, [])
+        pieces.append(json)
         id = self.streamed_calls.get(index)
-        return [CallArgs(id, json)] if id is not None and json else []
+        events = self.show_call_args(id, json) if id is not None else []
+        if self.state_writer is not None and index in self.calls:
+            events += self.state_writer.preview(self.calls[index], pieces)
+        return events
+
+    def show_call_args(self, id: str, json: str) -> list[Event]:
+        """Return the arguments as an event. Those that nothing enforces are shown if they begin as an object."""
+        if id in self.unchecked_calls and self.unchecked_calls[id] is None and (json := json.lstrip()):
+            self.unchecked_calls[id] = json.startswith("{")
+        return [CallArgs(id, json)] if json and self.unchecked_calls.get(id, True) else []
 
     def close_open_message(self) -> list[Event]:
         current, self.open_message = self.open_message, None
@@ -144,7 +177,7 @@ class EventAssembler:
     def finish(self) -> list[Event]:
         if self.reason is None:
             raise Incomplete("The model's answer ended without a finish reason. Try again.")
-        ended_ids = {call.id for call in self.list_complete_calls()}
+        ended_ids = {call.id for call in self.list_complete_calls()} - self.unchecked_calls.keys()
         return [*self.close_open_message(), *(CallEnd(id) for id in self.streamed_calls.values() if id in ended_ids)]
 
     def list_complete_calls(self) -> list[ToolCall]:
@@ -169,7 +202,8 @@ class EventAssembler:
             id=self.message_id,
             opaque=tuple(self.provider_data),
         )
-        return ModelAnswer(message, self.reason or "", self.usage, frozenset(self.streamed_calls.values()))
+        unchecked = {id: bool(is_sent) for id, is_sent in self.unchecked_calls.items()}
+        return ModelAnswer(message, self.reason or "", self.usage, frozenset(self.streamed_calls.values()), unchecked)
 
 
 def is_complete_call(pair: tuple[ToolCall, ToolCall | None]) -> bool:

@@ -14,12 +14,13 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from dataclasses import replace as replace_fields
 from datetime import datetime
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from rightseat.engine.assembler import EventAssembler, ModelAnswer
+from rightseat.engine.checkpoints import BatchCheckpoint, has_said_more, restore_turn
 from rightseat.engine.context_window import (
     MAX_REFUSALS,
     HistoryFitter,
@@ -38,24 +39,30 @@ from rightseat.engine.history import (
     trailing_results,
     use_stored_results,
 )
-from rightseat.engine.repeats import EffectRule, choose_effect_rule, read_text_answer
+from rightseat.engine.repeats import choose_effect_rule, read_text_answer
 from rightseat.engine.resume import claim_continuation, pause_batch, resume_batch
 from rightseat.engine.structured import SchemaBufferedAssembler, repair_messages
 from rightseat.engine.summaries import MAX_SUMMARY_TOKENS, ConversationSummaries, insert_summary
 from rightseat.engine.tool_calls import ToolCallBatch
+from rightseat.engine.turn_state import TurnState
 from rightseat.errors import CallerError, ContextTooLong, ContinuationGone, OutputInvalid, TooManyRounds
 from rightseat.types.agent_card import NO_CARD, AgentCard
+from rightseat.types.checkpoints import RunCheckpoints, get_checkpoints
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.events import Custom, Event, RunFinished, RunFinishReason, Suggestions, Usage
 from rightseat.types.messages import CONTEXT_HEADING, Message, ToolCall, measure_messages, text_message
 from rightseat.types.model import BoundModel, CountsTokens, Model, Prompt, ToolChoice, adapt_model, find_protocol
 from rightseat.types.sentences import get_sentence
 from rightseat.types.settings import select_settings
-from rightseat.types.stores import ContinuationClaim, IdGenerator, Store, parse_resume_token
+from rightseat.types.stores import Continuation, ContinuationClaim, IdGenerator, Store, parse_resume_token
 from rightseat.types.streams import closing
+from rightseat.types.threads import RUN_RESTARTED
 from rightseat.types.tools import Tool, Toolset, make_client_tool
 from rightseat.types.turn import Truncation, Turn, add_date, check_agent_depth
 from rightseat.types.workers import run_sized
+
+if TYPE_CHECKING:
+    from rightseat.engine.shared_state import SharedState
 
 log = logging.getLogger(__name__)
 MAX_SUGGESTIONS = 5
@@ -88,6 +95,10 @@ class Assistant:
     """Whether the oldest turns are dropped from a conversation that does not fit the model, or it is refused."""
     summarise: bool = False
     """Whether a summary stands for the dropped turns."""
+    questions: tuple[str, ...] = ()
+    """Questions that front ends suggest, before those of the toolset."""
+    shared_state: SharedState | None = None
+    """What the model does with the state of the page."""
     tells_date: bool = False
     """Whether the prompt says today's date where the client's door does not."""
 
@@ -123,7 +134,7 @@ class Assistant:
 
     @property
     def suggestions(self) -> tuple[str, ...]:
-        return self.toolset.suggestions if self.toolset else ()
+        return (*self.questions, *(self.toolset.suggestions if self.toolset else ()))
 
     @property
     def server_tools(self) -> ServerToolNames:
@@ -144,40 +155,6 @@ class ServerToolNames:
 
     def without(self, client_tools: Container[str]) -> ServerToolNames:
         return replace_fields(self, client_tools=client_tools)
-
-
-@dataclass(slots=True)
-class TurnState:
-    """State of a running turn: posted `history`, new `turn_messages`, current `batch` of calls."""
-
-    turn: Turn
-    bound_model: BoundModel
-    ids: IdGenerator
-    tools: dict[str, Tool]
-    history: tuple[Message, ...]
-    turn_messages: list[Message] = field(default_factory=list)
-    later_messages: tuple[Message, ...] = ()
-    batch: ToolCallBatch | None = None
-    rounds: int = 0
-    rounds_before: int = 0
-    """Rounds before this request, in a resumed turn."""
-    usage: Usage | None = None
-    context: int | None = None
-    """Context window of the model, in tokens."""
-    cut: dict[str, Any] | None = None
-    """Value of the event that tells of dropped messages."""
-    cut_told: bool = False
-    beginning: bytes = b""
-    """Hash of the beginning of the conversation."""
-    refusals: int = 0
-    """Prompts of this turn that the model refused as too long."""
-    answer_limit: int | None = None
-    """Most tokens of an answer, learned from a refusal."""
-    finished: bool = False
-    truncated: bool = False
-    """Whether the token limit cut the last answer, which ends the run."""
-    repaired: bool = False
-    effect_rule: EffectRule = "run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +190,8 @@ class Engine:
     async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
         check_agent_depth(turn)
         state = await self.start_turn(turn)
+        for event in state.first_events:
+            yield event
         while not state.finished:
             if state.batch is not None:
                 async with closing(self.run_tool_calls(state, state.batch)) as events:
@@ -259,9 +238,16 @@ class Engine:
         turn = msgspec.structs.replace(turn, settings=settings)
         if self.assistant.tells_date:
             turn = add_date(turn, datetime.now().astimezone())
+        if self.assistant.shared_state is not None and turn.raw is None:
+            turn = self.assistant.shared_state.add_context(turn)
         context = None if turn.raw is not None else await self.fitter.find_context(bound_model)
         if self.assistant.toolset is not None and turn.raw is None:
             turn = self.assistant.toolset.with_default_question(turn)
+        checkpoints = get_checkpoints(turn)
+        if checkpoints is not None and checkpoints.logged is not None:
+            state = await self.restore_turn(turn, bound_model, context, checkpoints)
+            if state is not None:
+                return state
         if self.can_ask:
             turn = await read_text_answer(self.store, turn, self.assistant.name)
         results = trailing_results(turn.messages)
@@ -276,6 +262,22 @@ class Engine:
         state.effect_rule = await choose_effect_rule(self.store, turn) if self.can_ask else "run"
         return state
 
+    async def restore_turn(
+        self, turn: Turn, bound_model: BoundModel, context: int | None, checkpoints: RunCheckpoints
+    ) -> TurnState | None:
+        """Return the state of a turn whose run was taken over; None where nothing had come of it."""
+        assert checkpoints.logged is not None
+        if checkpoints.saved is not None:
+            state = await restore_turn(self, turn, bound_model, context, checkpoints)
+        elif has_said_more(None, checkpoints.logged, is_done=False):
+            state = None
+        else:
+            return None
+        if state is None:
+            state = TurnState(turn, bound_model, IdGenerator(), {}, ())
+            state.finished, state.first_events = True, [RUN_RESTARTED]
+        return state
+
     async def resume_turn(
         self,
         turn: Turn,
@@ -286,7 +288,7 @@ class Engine:
     ) -> TurnState:
         """Return the state of a turn that answers a continuation."""
         continuation = claim.continuation
-        if turn.answers and continuation.digest != self.tools_fingerprint(continuation.added[-1].calls):
+        if turn.answers and not await self.has_same_tools(continuation):
             raise ContinuationGone(get_sentence("assistant_changed", turn.get_language()))
         before_run, after_run = split_at_run(turn.messages, continuation.ticket)
         state = TurnState(
@@ -335,6 +337,13 @@ class Engine:
                 tools.setdefault(spec.name, make_client_tool(spec, turn.client.convert_arguments))
         return tools
 
+    async def has_same_tools(self, continuation: Continuation) -> bool:
+        """Whether the tools that a continuation calls are those of its turn."""
+        calls = continuation.added[-1].calls
+        if continuation.digest != self.tools_fingerprint(calls) and self.assistant.toolset is not None:
+            await self.assistant.toolset.wait_for_tools([call.name for call in calls])
+        return continuation.digest == self.tools_fingerprint(calls)
+
     def tools_fingerprint(self, calls: Iterable[ToolCall]) -> str:
         """Return a hash of the tools; a change invalidates open questions."""
         toolset = self.assistant.toolset
@@ -343,6 +352,10 @@ class Engine:
         return self.fingerprint + toolset.fingerprint(call.name for call in calls if call.name in toolset)
 
     def make_batch(self, state: TurnState, message: Message) -> ToolCallBatch:
+        before_run = None
+        if (checkpoints := get_checkpoints(state.turn)) is not None:
+            fingerprint = self.tools_fingerprint(message.calls)
+            before_run = BatchCheckpoint(checkpoints, state, self.assistant.name, fingerprint).save
         return ToolCallBatch(
             message,
             state.tools,
@@ -354,6 +367,7 @@ class Engine:
             budget=self.result_budget(state, message),
             effect_rule=state.effect_rule,
             keeps_results=True,
+            before_run=before_run,
         )
 
     def result_budget(self, state: TurnState, message: Message) -> int | None:
@@ -409,8 +423,13 @@ class Engine:
         clients = {name: tool.runs_on_client for name, tool in state.tools.items()}
         schema = state.turn.output_schema
         if schema is None or state.bound_model.model.capabilities.enforces_schema:
-            return EventAssembler(state.ids, clients)
-        return SchemaBufferedAssembler(state.ids, clients, schema)
+            assembler = EventAssembler(state.ids, clients)
+        else:
+            assembler = SchemaBufferedAssembler(state.ids, clients, schema)
+        if self.assistant.shared_state is not None:
+            state.state_writer = state.state_writer or self.assistant.shared_state.make_writer(state.turn)
+            assembler.state_writer = state.state_writer
+        return assembler
 
     def finish_answer(self, state: TurnState, assembler: EventAssembler) -> list[Event]:
         """Process a complete answer: end the turn, start its tool calls, or request a repair."""
@@ -429,7 +448,12 @@ class Engine:
         state.truncated = answer.reason == "length"
         if answer.message.calls:
             state.batch = self.make_batch(state, answer.message)
-            return events + state.batch.begin(answer.streamed_calls)
+            events += state.batch.begin(answer.streamed_calls, answer.unchecked_calls)
+            if state.state_writer is not None:
+                events += state.state_writer.settle(state.batch.message.calls, state.batch.early_results)
+            return events
+        if state.state_writer is not None:
+            events += state.state_writer.settle(())
         state.finished = True
         finished = RunFinished(cast(RunFinishReason, answer.reason), state.usage, report=assembler.report)
         return [*events, *self.make_suggestions(state), finished]

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -22,13 +24,19 @@ from rightseat.engine.repeats import EffectRule, find_origin, record_effect
 from rightseat.engine.result_text import ResultText, make_result_text
 from rightseat.errors import CallerError, RightseatError, StoreFailed
 from rightseat.types.events import CallArgs, CallEnd, CallResult, CallStart, Custom, Event, Interrupt
+from rightseat.types.fencing import begin_effect
+from rightseat.types.language import Language
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Model
 from rightseat.types.schema import get_validator
 from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import CONTINUATION_SECONDS, CallState, ContinuationClaim, IdGenerator, OpenQuestion, Store
 from rightseat.types.streams import closing, merge, with_timeout
+from rightseat.types.text import escape_invisible
 from rightseat.types.tools import (
+    RERUN_ACTION,
+    RERUN_RETRY,
+    RERUN_SKIP,
     UNANSWERED,
     Ask,
     Pause,
@@ -52,6 +60,17 @@ MAY_HAVE_RUN = error_result(
     "may_have_run",
     "This call was interrupted while it ran: it may have had its effect. Do not repeat it without asking the user.",
 ).text
+ASKED_ABOUT = error_result(
+    "may_have_run",
+    "This call was interrupted while it ran: it may have had its effect. The user was asked whether to run it again "
+    "and has not answered. Do not repeat it without asking the user.",
+).text
+"""Result of a call that may have run, while its question is open. It may run after a yes, one with MAY_HAVE_RUN not."""
+LEFT_OUT = error_result(
+    "may_have_run",
+    "This call was interrupted while it ran: it may have had its effect. The user was asked and does not want it to "
+    "run again.",
+)
 # Effects of calls that need approval once untrusted content was read.
 CONFIRMED_EFFECTS: dict[ConfirmAfterUntrusted, tuple[str, ...]] = {
     "off": (),
@@ -84,12 +103,15 @@ class ToolCallBatch:
     """Results that the store failed to keep."""
     claim: ContinuationClaim | None = None
     """Claim of the continuation that the batch resumes."""
+    before_run: Callable[[ToolCallBatch, Sequence[ToolCall]], Awaitable[None]] | None = None
+    """Called with the calls that run, before the first of them begins."""
 
     # Start: check each call; one that cannot run gets its result at once.
 
-    def begin(self, streamed_calls: Iterable[str]) -> list[Event]:
-        """Check every call and return its events; the message's arguments become valid JSON objects."""
-        streamed_calls = frozenset(streamed_calls)
+    def begin(self, streamed: Container[str] = (), unchecked: Mapping[str, bool] = MappingProxyType({})) -> list[Event]:
+        """Check every call and return its events; the message's arguments become valid JSON objects. The events of
+        `streamed` calls were sent already, except the ends of `unchecked` ones: a call that proves invalid gets none.
+        """
         events: list[Event] = []
         calls = []
         for call in self.message.calls:
@@ -101,9 +123,12 @@ class ToolCallBatch:
                 problem = error_result("nothing_asked", NOTHING_ASKED)
             if problem is not None:
                 self.early_results[call.id] = problem
-            if call.id not in streamed_calls:
+            if call.id not in streamed:
                 start = CallStart(call.id, call.name, self.message.id or "", client)
                 events += [start, CallArgs(call.id, checked.arguments), CallEnd(call.id)]
+            elif call.id in unchecked:
+                events += [] if unchecked[call.id] else [CallArgs(call.id, checked.arguments)]
+                events += [CallEnd(call.id)] if problem is None else []
         self.message = replace(self.message, calls=tuple(calls))
         return events
 
@@ -184,11 +209,19 @@ class ToolCallBatch:
                 interrupt = replace(interrupt, id=question.interrupt.id)
             repeated = replace(question, interrupt=interrupt, again=again, given=invalid.accepted_fields)
             return replace(state, open=(*others, repeated)), None
+        if state.may_have_run:
+            return self.apply_rerun_answer(state, value)
         if state.paused:
             return replace(state, open=others, fresh={**state.fresh, question.place: value}), None
         if is_approved(value):
             return replace(state, open=others, approved=True), None
         return replace(state, open=()), error_result("denied", get_sentence("call_denied", language))
+
+    def apply_rerun_answer(self, state: CallState, value: Any) -> tuple[CallState, Result | None]:
+        """Let a call that may have run run again, or leave it out."""
+        if isinstance(value, dict) and value.get(RERUN_ACTION) == RERUN_RETRY:
+            return replace(state, open=(), approved=True, may_have_run=False), None
+        return replace(state, open=(), may_have_run=False), LEFT_OUT
 
     async def accept_stored_results(self) -> None:
         """Take what is stored of calls that began in a worker that has died: they do not run again."""
@@ -197,7 +230,7 @@ class ToolCallBatch:
         ready = (id for id, state in self.states.items() if state.result is None and not (state.client or state.open))
         stored = await self.store.get_results(self.turn.owner, [id for id in ready if id not in self.early_results])
         for call_id, text in stored.items():
-            if text != UNANSWERED:
+            if text not in (UNANSWERED, ASKED_ABOUT):
                 self.early_results[call_id] = Result(text, failed=text == MAY_HAVE_RUN)
 
     def make_interrupt(self, ask: Ask, call_id: str | None, message: str | None = None) -> Interrupt:
@@ -221,6 +254,8 @@ class ToolCallBatch:
 
     async def run_calls(self) -> AsyncIterator[Event]:
         calls = [call for call in self.message.calls if self.is_runnable(call)]
+        if self.before_run is not None:
+            await self.before_run(self, calls)
         streams = [self.run_call(call) for call in calls]
         done: dict[int, CallResult] = {}
         next_number = 0
@@ -332,7 +367,7 @@ class ToolCallBatch:
             yield error_result("unknown_tool", f"There is no tool {call.name} any more.")
             return
         if self.keeps_results and self.has_effect(call):
-            await self.store.save_results(self.turn.owner, {call.id: MAY_HAVE_RUN})
+            await begin_effect(self.store, lambda: self.note_begun(call), self.claim)
         state = self.states[call.id]
         # A sub-run does not see this conversation, so the turn tells it.
         mark_untrusted = (
@@ -369,6 +404,9 @@ class ToolCallBatch:
         parts = (result.text, *([] if last.failed else notes))
         yield Result("\n\n".join(filter(None, parts)), last.failed)
 
+    async def note_begun(self, call: ToolCall) -> None:
+        await self.store.save_results(self.turn.owner, {call.id: MAY_HAVE_RUN})
+
     def describe_cut(self, name: str, result: ResultText) -> str:
         """Return the sentence that tells the person how much of a result the model reads."""
         language = self.turn.get_language()
@@ -397,3 +435,12 @@ class ToolCallBatch:
         """Return the assistant message and all results, in call order."""
         results = ((call.id, self.states[call.id].result or "") for call in self.message.calls)
         return [self.message, *(text_message("tool", text, call_id=id) for id, text in results)]
+
+
+def make_rerun_question(call: ToolCall, language: Language) -> Ask:
+    """Make the question whether a call that may have run shall run again."""
+    text = get_sentence("rerun_call", language, name=call.name, arguments=call.arguments)
+    choices = [RERUN_RETRY, RERUN_SKIP]
+    action = {"type": "string", "enum": choices, "description": get_sentence("rerun_call_choices", language)}
+    schema = {"type": "object", "properties": {RERUN_ACTION: action}, "required": [RERUN_ACTION]}
+    return Ask(escape_invisible(text, keep="\n"), "form", schema)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from rightseat.engine.resume import claim_continuation, pause_batch, resume_batch
@@ -50,6 +50,10 @@ class CombinedToolset:
         for source in self.toolsets:
             await source.add_tools(tools, turn, turn_messages)
 
+    async def wait_for_tools(self, names: Collection[str], /) -> None:
+        for source in self.toolsets:
+            await source.wait_for_tools(names)
+
     def fingerprint(self, names: Iterable[str], /) -> str:
         tool_names = list(names)
         return "".join(source.fingerprint(tool_names) for source in self.toolsets)
@@ -60,10 +64,14 @@ class RemoteActions(Toolset):
     """Actions of remote endpoints as a toolset: those known when a turn starts."""
 
     agent_sources: Sequence[AgentSource]
+    chosen: Mapping[int, Collection[str]] = field(default_factory=dict)
+    """Names of the actions that the assistant may use of a source, by its index; of any other source all."""
 
     @property
     def tools(self) -> dict[str, Tool]:
-        return {tool.name: tool for source in reversed(self.agent_sources) for tool in source.tools}
+        sources = reversed(list(enumerate(self.agent_sources)))
+        tools = ((index, tool) for index, source in sources for tool in source.tools)
+        return {tool.name: tool for index, tool in tools if tool.name in self.chosen.get(index, (tool.name,))}
 
     def __contains__(self, name: object, /) -> bool:
         return name in self.tools
@@ -92,7 +100,7 @@ class DirectToolCall:
         claim = await claim_continuation(self.store, turn, DIRECT_CALLS)
         if claim is None:
             batch = self.make_batch(self.make_message(turn, ids := IdGenerator()), turn, ids)
-            for event in batch.begin(()):
+            for event in batch.begin():
                 yield event
         else:
             async with claim:

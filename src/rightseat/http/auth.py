@@ -18,7 +18,9 @@ from rightseat.types.turn import Owner
 LOCAL_OWNER = Owner()
 
 # CopilotKit's clients send their `publicApiKey` in the last one.
-CREDENTIAL_HEADERS = ("authorization", "x-api-key", "x-copilotcloud-public-api-key")
+PUBLIC_KEY_HEADER = "x-copilotcloud-public-api-key"
+CREDENTIAL_HEADERS = ("authorization", "x-api-key", PUBLIC_KEY_HEADER)
+MAX_PUBLIC_KEY = 256
 KEY_HINT = "Send the key as `Authorization: Bearer KEY` or `X-Api-Key: KEY`."
 VerifyToken = Callable[[str], Awaitable[Owner | None]]
 
@@ -61,6 +63,15 @@ class Authenticator:
         digest = hashlib.sha256(value.encode("latin-1", "replace")).digest()
         key_names = [name for known, name in self.keys.items() if hmac.compare_digest(known, digest)]
         return key_names[0] if key_names else None
+
+    def find_public_key(self, headers: Mapping[str, str], owner: Owner) -> str:
+        """Return the page's public API key for CopilotKit's cloud, to hand on; empty where the header holds a
+        credential of this server, which nobody else may see."""
+        value = headers.get(PUBLIC_KEY_HEADER, "")
+        is_credential = self.required and not owner.name.startswith("proxy:")
+        if is_credential or self.find_key_name(parse_credential(value)) or len(value) > MAX_PUBLIC_KEY:
+            return ""
+        return value if value.isascii() and value.isprintable() else ""
 
     def list_credential_headers(self, headers: Mapping[str, str]) -> set[str]:
         """Return the headers that carry this server's own credentials; agents and tools never see them."""

@@ -30,6 +30,7 @@ from rightseat.types.events import Event, Usage
 from rightseat.types.live import LivePlane
 from rightseat.types.model import Prompt, ToolSpec
 from rightseat.types.schema import get_validator
+from rightseat.types.speech import Transcript, TranscriptionRequest
 from rightseat.types.threads import NumberedEntry, ThreadEntry, ThreadStore
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Feedback, Owner, Turn
@@ -87,6 +88,8 @@ class ThreadService(Protocol):
     def store(self) -> ThreadStore: ...
     @property
     def plane(self) -> LivePlane | None: ...  # to other workers; None where one process is alone
+    @property
+    def is_leaving(self) -> bool: ...  # whether this process is about to end
 
     async def start(self, turn: Turn, respond: Responder, /) -> AsyncIterator[NumberedEntry]:
         """Start a run on its thread and return its entries; Conflict while another run is active."""
@@ -110,6 +113,16 @@ class ResourceFile(Struct, frozen=True):
     path: Path
 
 
+class PluginInfo(Struct, frozen=True):
+    """A plugin as doors list it."""
+
+    id: str
+    name: str
+    description: str
+    question: str = ""
+    """Its suggested question."""
+
+
 class Host(Protocol):
     """The part of the Runtime that doors see."""
 
@@ -124,6 +137,7 @@ class Host(Protocol):
     @property
     def suggested_questions(self) -> Mapping[str, str]: ...  # by plugin
 
+    def list_plugins(self) -> list[PluginInfo]: ...
     def run(self, turn: Turn, /) -> AsyncIterator[Event]: ...
     def describe(self, name: str, /) -> AssistantInfo | None: ...
 
@@ -148,6 +162,10 @@ class Host(Protocol):
     def is_plain_model(self, name: str | None, /) -> bool: ...  # a bare model: no instructions, no tools
     def supports_completion(self, name: str | None, /) -> bool: ...  # of raw text: a turn may be `raw`
     async def embed(self, name: str | None, body: dict[str, Any], owner: Owner, /) -> dict[str, Any]: ...
+
+    @property
+    def transcribers(self) -> Mapping[str, object]: ...  # models that write down speech
+    async def transcribe(self, name: str | None, request: TranscriptionRequest, owner: Owner, /) -> Transcript: ...
 
     async def rerank(
         self, name: str | None, query: str, documents: list[str], owner: Owner, /
@@ -175,7 +193,9 @@ class Request(Struct, frozen=True, kw_only=True):
     owner: Owner
     id: str
     base: str = ""  # this server's URL as the client sees it, without a trailing slash
+    public_key: str = ""  # CopilotKit's public API key of the page, where it is no key of this server
     introspection: bool = False  # whether GraphQL introspection is allowed
+    debug_events: bool = False  # whether CopilotKit's inspector may follow all runs
     stream_arguments: bool = False  # whether the OpenAI door streams arguments as they come
     graphql: GraphQLLimits = GraphQLLimits()
     fetch_rules: AddressRules = AddressRules()  # which addresses that a body names may be fetched
@@ -204,6 +224,7 @@ class Route:
     path: str
     handler: Callable[[Request, Host], Reply]
     public: bool = False
+    takes_form: bool = False  # a page may send multipart/form-data, not only JSON
     browser_only: bool = False  # only for browser navigation; other clients get the next route of the same path
     body_type: type[Struct] | None = None  # the request body, for the OpenAPI document
     summary: str = ""
@@ -259,7 +280,7 @@ def decode_event_stream(body: bytes) -> list[dict[str, Any]] | None:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """`format_error` writes an error as this door's clients expect it; `hint` is shown at start-up."""
+    """`format_error` writes an error as this door's clients expect it; `hint` is shown at start-up, unless empty."""
 
     name: str
     routes: tuple[Route, ...]

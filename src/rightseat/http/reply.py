@@ -1,8 +1,8 @@
 """Sends a reply to the ASGI server; nothing else writes to a client.
 
 uvicorn's `send` is silent after a disconnect, so a reply that only writes would let its upstream run on.
-`send_reply` therefore races `receive()`: one task writes, one waits for the disconnect, and a timer sends
-keep-alives and drops a client that stops reading.
+`send_reply` therefore races `receive()`: the request's task writes, another waits for the disconnect and cancels it,
+and a timer sends keep-alives and drops a client that stops reading.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.errors import INTERNAL_ERROR, RightseatError
+from rightseat.errors import RightseatError, make_internal_error
+from rightseat.http.refusals import report_refusal
 from rightseat.types.streams import closing
 
 log = logging.getLogger(__name__)
@@ -83,21 +84,29 @@ class SendTimeouts(Struct, frozen=True):
 
 
 class ReplyWriter:
-    """Sends the parts of a reply and tracks when it last sent something."""
+    """Sends the parts of a reply and tracks when it last sent something. As a context it cancels the task that entered
+    it if the client leaves, and says so by `cancelled`."""
 
     def __init__(
         self,
+        receive: Receive,
         send: Send,
+        timeouts: SendTimeouts,
         headers: Headers,
         on_start: Callable[[int], None],
         direct: WriteDirect | None,
-        first_byte: float,
     ) -> None:
+        task = asyncio.current_task()
+        assert task is not None, "a reply is sent by a task"
+        self.task = task
+        self.receive = receive
         self.send = send
-        self.direct = direct
+        self.timeouts = timeouts
+        self.server_direct = direct
+        self.direct: WriteDirect | None = None
+        """Writes body bytes at once. Not before the head is out: a part may follow a start that is being sent early."""
         self.headers = headers
         self.on_start = on_start
-        self.first_byte = first_byte
         self.loop = asyncio.get_running_loop()
         self.clock = self.loop.time
         self.keep_alive = b""
@@ -109,34 +118,30 @@ class ReplyWriter:
         self.cancelled = False
         """Whether the client left or was dropped."""
         self.closed = False
+        self.ended = False
+        """Whether the end of the body was sent."""
         self.last_sent = self.clock()
 
-    async def write(self, reply: Reply) -> None:
-        ended = False
-        # Not before the head is out: a part may follow a start that is being sent early.
-        direct: WriteDirect | None = None
-        clock = self.clock
-        async with closing(reply):
-            async for part in reply:
-                if isinstance(part, bytes):
-                    if direct is not None and direct(part):
-                        self.last_sent = clock()
-                    else:
-                        if self.early_task is not None:
-                            await self.finish_early()
-                        await self.send_message(make_body_message(part, more=True))
-                    continue
-                if isinstance(part, EarlyStart):
-                    self.early_timer = self.loop.call_later(self.first_byte, self.send_early, part)
-                    continue
-                await self.begin(part)
-                direct = self.direct
-                if part.direct_writer is not None and direct is not None:
-                    part.direct_writer.write = self.write_direct
-                if part.body is not None:
-                    await self.send_message(make_body_message(part.body, more=False))
-                    ended = True
-        if not ended:
+    async def write_part(self, part: ResponseStart | EarlyStart | bytes) -> None:
+        """Send a part of the reply by messages of ASGI."""
+        if isinstance(part, bytes):
+            if self.early_task is not None:
+                await self.finish_early()
+            await self.send_message(make_body_message(part, more=True))
+        elif isinstance(part, EarlyStart):
+            self.early_timer = self.loop.call_later(self.timeouts.first_byte, self.send_early, part)
+        else:
+            await self.begin(part)
+            self.direct = self.server_direct
+            if part.direct_writer is not None and self.direct is not None:
+                part.direct_writer.write = self.write_direct
+            if part.body is not None:
+                await self.send_message(make_body_message(part.body, more=False))
+                self.ended = True
+
+    async def end(self) -> None:
+        """Send the end of the body, unless it was sent with the start."""
+        if not self.ended:
             await self.finish_early()
             await self.send_message(make_body_message(b"", more=False))
 
@@ -177,8 +182,16 @@ class ReplyWriter:
             await self.send_message(make_body_message(body, more=True))
         self.keep_alive = start.keep_alive
 
-    async def write_failure(self) -> bool:
-        """End a body that cannot be completed by the error that its `start` has; false where it has none."""
+    async def write_failure(self, error: RightseatError, make_reply: Callable[[RightseatError], Reply] | None) -> bool:
+        """Tell the client that the reply failed: by another reply if nothing was sent, else by the error that its
+        `start` has; false where there is none."""
+        report_refusal(error)
+        if self.start is None and make_reply is not None:
+            async with closing(make_reply(error)) as reply:
+                async for part in reply:
+                    await self.write_part(part)
+            await self.end()
+            return True
         if self.start is None or not self.start.failure:
             return False
         await self.finish_early()
@@ -198,34 +211,54 @@ class ReplyWriter:
         await self.send(message)
         self.sending -= 1
 
-    def schedule_tick(self, timeouts: SendTimeouts, task: asyncio.Task[Any]) -> None:
-        """Run `tick` periodically until `close`; cancel the task when it returns false."""
-        if self.tick(timeouts):
-            # A third of the shorter timeout: a keep-alive is at most a third late.
-            interval = min(timeouts.keep_alive, timeouts.send_timeout) / 3
-            self.timer = self.loop.call_later(interval, self.schedule_tick, timeouts, task)
-        else:
-            self.cancel(task)
+    async def __aenter__(self) -> ReplyWriter:
+        """Cancel the task that writes when the client leaves or stops reading, and send keep-alives."""
+        self.disconnect = self.loop.create_task(wait_for_disconnect(self.receive))
+        self.disconnect.add_done_callback(lambda _: self.cancel())
+        self.schedule_tick()
+        return self
 
-    def cancel(self, task: asyncio.Task[Any]) -> None:
-        """Cancel the task that writes, once, unless it has written all."""
-        if not (self.closed or self.cancelled):
-            self.cancelled = True
-            task.cancel()
-
-    def close(self) -> None:
-        """Stop the timers; nothing is cancelled any more."""
+    async def __aexit__(self, _type: object, error: BaseException | None, _traceback: object) -> bool:
+        """Stop the timers and the helper tasks; nothing is cancelled any more."""
+        # Not only by this writer: the server or the caller cancels the task.
+        is_own = isinstance(error, asyncio.CancelledError) and self.cancelled and self.task.cancelling() == 1
         self.closed = True
         self.timer.cancel()
         if self.early_timer is not None:
             self.early_timer.cancel()
+        if self.cancelled:
+            self.task.uncancel()
+        helpers = [helper for helper in (self.keep_alive_task, self.early_task) if helper is not None]
+        if not self.disconnect.done():
+            helpers.append(self.disconnect)
+        for helper in helpers:
+            helper.cancel()
+        if helpers:
+            # A keep-alive may fail when the reply has just ended: ignore it.
+            await asyncio.gather(*helpers, return_exceptions=True)
+        return is_own
 
-    def tick(self, timeouts: SendTimeouts) -> bool:
+    def schedule_tick(self) -> None:
+        """Run `tick` periodically until the reply has ended; cancel the task when it returns false."""
+        if self.tick():
+            # A third of the shorter timeout: a keep-alive is at most a third late.
+            interval = min(self.timeouts.keep_alive, self.timeouts.send_timeout) / 3
+            self.timer = self.loop.call_later(interval, self.schedule_tick)
+        else:
+            self.cancel()
+
+    def cancel(self) -> None:
+        """Cancel the task that writes, once, unless it has written all."""
+        if not (self.closed or self.cancelled):
+            self.cancelled = True
+            self.task.cancel()
+
+    def tick(self) -> bool:
         """Send a keep-alive if due; returns false when the client has stopped reading."""
         idle = self.clock() - self.last_sent
         if self.sending:
-            return idle < timeouts.send_timeout
-        if self.keep_alive and idle >= timeouts.keep_alive:
+            return idle < self.timeouts.send_timeout
+        if self.keep_alive and idle >= self.timeouts.keep_alive:
             # Not awaited: a client that does not read must not block the timer.
             self.keep_alive_task = asyncio.ensure_future(
                 self.send_message(make_body_message(self.keep_alive, more=True))
@@ -235,23 +268,6 @@ class ReplyWriter:
 
 def make_body_message(data: bytes, *, more: bool) -> Message:
     return {"type": "http.response.body", "body": data, "more_body": more}
-
-
-async def write_or_fail(
-    writer: ReplyWriter, reply: Reply, make_failure_reply: Callable[[RightseatError], Reply] | None
-) -> None:
-    """Send a reply. If it raises, send the client an error that it can read; the log has one that nobody expected."""
-    try:
-        await writer.write(reply)
-    except Exception as error:
-        if isinstance(error, RightseatError):
-            log.warning("a reply failed: %s (%s)", error.code, error.message)
-        else:
-            log.exception("a reply failed")
-        if writer.start is None and make_failure_reply is not None:
-            await writer.write(make_failure_reply(error if isinstance(error, RightseatError) else INTERNAL_ERROR))
-        elif not await writer.write_failure():
-            raise error
 
 
 async def wait_for_disconnect(receive: Receive) -> None:
@@ -275,28 +291,23 @@ async def send_reply(
     `headers` are added to the reply's own; `on_start` receives the status. The reply of
     `make_failure_reply` is sent instead of one that fails before its first part.
     """
-    writer = ReplyWriter(send, headers, on_start, direct, timeouts.first_byte)
-    task = asyncio.current_task()
-    assert task is not None, "a reply is sent by a task"
-    disconnect = writer.loop.create_task(wait_for_disconnect(receive))
-    disconnect.add_done_callback(lambda _: writer.cancel(task))
-    writer.schedule_tick(timeouts, task)
-    try:
-        await write_or_fail(writer, reply, make_failure_reply)
-    except asyncio.CancelledError:
-        # Not only by the writer: the server or the caller cancels this task.
-        if not writer.cancelled or task.cancelling() > 1:
-            raise
-    finally:
-        writer.close()
-        if writer.cancelled:
-            task.uncancel()
-        helpers = [helper for helper in (writer.keep_alive_task, writer.early_task) if helper is not None]
-        if not disconnect.done():
-            helpers.append(disconnect)
-        for helper in helpers:
-            helper.cancel()
-        if helpers:
-            # A keep-alive may fail when the reply has just ended: ignore it.
-            await asyncio.gather(*helpers, return_exceptions=True)
+    async with ReplyWriter(receive, send, timeouts, headers, on_start, direct) as writer:
+        clock = writer.clock
+        try:
+            # Inlined: a coroutine of its own would cost time for every token.
+            async with closing(reply):
+                async for part in reply:
+                    if isinstance(part, bytes) and (write := writer.direct) is not None and write(part):
+                        writer.last_sent = clock()
+                    else:
+                        await writer.write_part(part)
+            await writer.end()
+        except RightseatError as error:
+            log.warning("a reply failed: %s (%s)", error.code, error.message)
+            if not await writer.write_failure(error, make_failure_reply):
+                raise
+        except Exception as error:
+            log.exception("a reply failed")
+            if not await writer.write_failure(make_internal_error(error), make_failure_reply):
+                raise
     return not writer.cancelled

@@ -19,6 +19,7 @@ from yarl import URL
 from rightseat.config.settings import ServerSettings
 from rightseat.errors import CallerError, ConfigError, Forbidden, NotJson, RequestTimeout, TooLarge
 from rightseat.http.forwarding import TrustedProxies
+from rightseat.http.multipart import is_form
 from rightseat.http.reply import Headers, Receive
 
 # Every character that HTTP allows in names: users configure these headers in their client.
@@ -82,10 +83,11 @@ class RequestGuard:
         *,
         has_body: bool,
         is_unsafe: bool = False,
+        takes_form: bool = False,
         extra_origins: Collection[str] = (),
     ) -> Headers:
         """Refuse foreign origins; return the CORS headers for an allowed one. `extra_origins` are those of
-        the door's own clients."""
+        the door's own clients; `takes_form`: the body may be a form, which browsers send without asking first."""
         origin = headers.get("origin")
         if origin is None:
             # A page that hides its origin may not cause effects: those are never caused by GET.
@@ -96,7 +98,8 @@ class RequestGuard:
         if not (listed or self.is_own_origin(origin, headers.get("host", ""))):
             raise Forbidden("This origin may not call here. Add it to [server] cors if it should.")
         media = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if has_body and media != "application/json" and not media.endswith("+json"):
+        is_json = media == "application/json" or media.endswith("+json")
+        if has_body and not is_json and not (takes_form and is_form(media)):
             raise NotJson("Send the body with `Content-Type: application/json`.")
         return (
             (b"access-control-allow-origin", origin.encode()),

@@ -118,9 +118,13 @@ def make_elicit_result(ask: Ask, value: Any) -> types.ElicitResult:
     return types.ElicitResult(action="accept", content=value if isinstance(value, dict) else {})
 
 
+def make_name_prefix(server: str) -> str:
+    return f"{INVALID_CHARS.sub('_', server)}__"
+
+
 def make_tool_name(server: str, tool: str, taken: Container[str]) -> str:
     """Make the tool's name for the model: valid and short enough for every upstream, and not in `taken`."""
-    name = f"{INVALID_CHARS.sub('_', server)}__{INVALID_CHARS.sub('_', tool)}"
+    name = make_name_prefix(server) + INVALID_CHARS.sub("_", tool)
     is_valid = INVALID_CHARS.search(tool) is None
     if is_valid and len(name) <= MAX_NAME_LENGTH and name not in taken:
         return name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import logging
 import re
@@ -17,7 +18,7 @@ from rightseat.errors import CallerError
 from rightseat.mcp.connect import McpServerConfig
 from rightseat.mcp.connection import McpConnection
 from rightseat.mcp.held_calls import HeldCallLink
-from rightseat.mcp.tool import has_valid_schema, make_tool, make_tool_name
+from rightseat.mcp.tool import has_valid_schema, make_name_prefix, make_tool, make_tool_name
 from rightseat.types.messages import Message
 from rightseat.types.tools import Tool, Toolset
 from rightseat.types.turn import Turn
@@ -137,6 +138,15 @@ class McpToolSource(Toolset):
             log.warning("MCP servers have %d tools: only the first %d are shown.", len(all_tools), MAX_SHOWN_TOOLS)
         for name in list(all_tools)[:MAX_SHOWN_TOOLS]:
             tools.setdefault(name, all_tools[name])
+
+    async def wait_for_tools(self, names: Collection[str], /) -> None:
+        for entry in self.entries:
+            server = entry.connection.server
+            prefix = make_name_prefix(server.name)
+            if not entry.tools and any(name.startswith(prefix) for name in names):
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(server.start):
+                        await entry.connection.start()
 
     def fingerprint(self, names: Iterable[str], /) -> str:
         all_tools = {

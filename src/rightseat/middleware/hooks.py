@@ -1,7 +1,7 @@
-"""The operator's hooks around a run, as in CopilotKit's runtime: before, after, on error; and the hook for votes.
+"""The operator's hooks around a run, as in CopilotKit's runtime: before, after, on error, on stop; and that for votes.
 
-The before hook may refuse the request or add headers and properties; the run waits for it. The after and
-error hooks run in the background and cannot affect the answer. A vote is answered after its hook.
+The before hook may refuse the request or add headers and properties; the run waits for it. The after, error and
+stop hooks run in the background and cannot affect the answer. A vote is answered after its hook.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rightseat.http.forwarding import merge_headers
 from rightseat.runtime.incidents import NO_REQUEST, Incident, current_request
 from rightseat.tools.function import ToolThreadRunner
 from rightseat.types.agents import Responder, make_layer
-from rightseat.types.events import Event, RunFinished, RunFinishReason, Usage
+from rightseat.types.events import Event, RunFinished, RunFinishReason, Usage, response_extensions
 from rightseat.types.messages import Message
 from rightseat.types.output import RunOutput
 from rightseat.types.streams import closing
@@ -29,6 +29,8 @@ from rightseat.types.turn import Feedback, Turn
 
 log = logging.getLogger(__name__)
 DEFAULT_TIMEOUT = 5.0
+MAX_WAITING_REFUSALS = 100
+"""Calls of hooks that run at once before refusals are no longer reported."""
 VOTE_TIMEOUT_MESSAGE = "This server could not keep the vote in time. Try again."
 TIMEOUT_MESSAGE = "This server could not check the request in time. Try again."
 
@@ -45,6 +47,9 @@ class HookRequest(Struct, frozen=True, kw_only=True):
     properties: dict[str, Any]
     headers: dict[str, str]
     url: str
+    """The page's URL where the client tells it, as CopilotKit's clients do; else the same as `path`."""
+    path: str
+    """The request's path without its query."""
     method: str
 
 
@@ -57,10 +62,12 @@ class HookResponse(HookRequest, frozen=True, kw_only=True):
 
 
 class RequestAdditions(Struct, frozen=True, forbid_unknown_fields=True):
-    """Headers and properties that a hook adds to a request, over those of the client."""
+    """Headers and properties that a hook adds to a request, over those of the client; and the `extensions` of
+    CopilotKit's response."""
 
     headers: dict[str, str] = {}
     properties: dict[str, Any] = {}
+    extensions: dict[str, Any] = {}
 
 
 BeforeRequestHook = Callable[
@@ -69,6 +76,7 @@ BeforeRequestHook = Callable[
 AfterRequestHook = Callable[[HookResponse], Any]
 ErrorHook = Callable[[Incident], Any]
 FeedbackHook = Callable[[Feedback], Any]
+StopHook = Callable[[HookRequest], Any]
 
 
 class Hooks:
@@ -81,12 +89,14 @@ class Hooks:
         on_after_request: AfterRequestHook | None = None,
         on_error: ErrorHook | None = None,
         on_feedback: FeedbackHook | None = None,
+        on_stop: StopHook | None = None,
         timeout: float = DEFAULT_TIMEOUT,
     ) -> None:
         self.before = on_before_request
         self.after = on_after_request
         self.on_error = on_error
         self.on_feedback = on_feedback
+        self.on_stop = on_stop
         self.timeout = timeout
         self.threads = ToolThreadRunner()
         self.tasks: set[asyncio.Task[Any]] = set()
@@ -100,7 +110,10 @@ class Hooks:
 
     async def stream_with_hooks(self, inner: Responder, turn: Turn) -> AsyncIterator[Event]:
         if self.before is not None:
-            turn = apply_additions(turn, await self.run_before_hook(self.before, turn))
+            additions = await self.run_before_hook(self.before, turn)
+            turn = apply_additions(turn, additions)
+            if additions.extensions:
+                yield response_extensions(additions.extensions)
         output = RunOutput()
         async with closing(inner(turn)) as events:
             async for event in events:
@@ -123,12 +136,24 @@ class Hooks:
         except msgspec.ValidationError:
             raise Misused(
                 f"on_before_request gave a {type(result).__name__} that cannot be read. "
-                "Return nothing, or headers and properties: RequestAdditions(headers={…}, properties={…})."
+                "Return nothing, or headers, properties, extensions: RequestAdditions(headers={…}, properties={…})."
             ) from None
 
     def report_incident(self, incident: Incident) -> None:
         if self.on_error is not None:
             self.start_hook("on_error", self.on_error, incident)
+
+    def report_stop(self, turn: Turn) -> None:
+        """Tell the hook of a run that its client has stopped or left. Sub-runs belong to their parent's request."""
+        if self.on_stop is not None and not turn.depth:
+            self.start_hook("on_stop", self.on_stop, build_hook_request(turn))
+
+    def report_refusal(self, incident: Incident) -> None:
+        """Report a refused request, unless many reports wait: whoever has no key can cause any number of them."""
+        if len(self.tasks) < MAX_WAITING_REFUSALS:
+            self.report_incident(incident)
+        elif self.on_error is not None:
+            log.warning("the hook on_error is busy and was not told of a refused request: %s", incident.code)
 
     async def report_feedback(self, feedback: Feedback) -> None:
         """Give a vote to the hook; raises what the hook raises."""
@@ -181,7 +206,8 @@ def build_hook_request(turn: Turn) -> HookRequest:
         messages=turn.messages,
         properties=dict(turn.client.forwarded.properties),
         headers=dict(turn.client.headers),
-        url=request.url,
+        url=turn.client.page_url or request.url,
+        path=request.url,
         method=request.method,
     )
 

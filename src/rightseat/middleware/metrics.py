@@ -12,7 +12,7 @@ from rightseat.errors import RightseatError
 from rightseat.runtime.metrics import Metrics
 from rightseat.runtime.runs import RunObserver
 from rightseat.types.chunks import ModelChunk, UsageChunk
-from rightseat.types.events import CallResult, CallStart, Event, RunFailed, RunFinished
+from rightseat.types.events import CallEnd, CallResult, CallStart, Event, RunFailed, RunFinished
 from rightseat.types.model import Model, ModelInfo, ModelWrapper, Prompt
 from rightseat.types.streams import closing
 
@@ -40,7 +40,11 @@ class RunMetrics(RunObserver):
 
     def on_event(self, event: Event) -> None:
         match event:
-            case CallStart(client=True):
+            case CallStart(id, client=True):
+                self.calls[id] = CLIENT
+            case CallEnd(id) if self.calls.get(id) == CLIENT:
+                # Without an end the call proved invalid: its result follows.
+                del self.calls[id]
                 self.meters.tool_calls.add(CLIENT, "client")
             case CallStart(id, name):
                 # A model may call a tool that does not exist: bound the label values.

@@ -229,7 +229,7 @@ def enforce_quotas(quotas: Quotas, ledger: Ledger) -> Layer:
 
 async def stream_in_quota(inner: Responder, turn: Turn, quotas: Quotas, ledger: Ledger) -> AsyncIterator[Event]:
     quota = quotas.for_owner(turn.owner)
-    if turn.is_taken_over:
+    if turn.is_taken_over or turn.take_overs:
         # Its request was counted by the worker that has died.
         quota = replace(quota, requests_per_minute=0)
     admission = await ledger.admit(turn.owner, quota)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Literal
 
@@ -50,6 +50,7 @@ class RecordingTarget(Struct, frozen=True):
     store: ThreadStore
     max_chars: int
     plane: LivePlane | None
+    on_unkept: Callable[[], None]
 
 
 def record_runs(
@@ -57,14 +58,16 @@ def record_runs(
     mode: RecordingMode = "threads",
     max_chars: int = RunLimits().run_bytes,
     plane: LivePlane | None = None,
+    on_unkept: Callable[[], None] = lambda: None,
 ) -> Layer:
     """Layer that records runs. Mode `threads`: turns whose client may load them again. At most `max_chars`
-    characters of a run are kept. `plane` tells readers at other workers of new entries."""
+    characters of a run are kept. `plane` tells readers at other workers of new entries; `on_unkept` is called for
+    each run that the store cannot keep."""
     if mode == "off":
         return lambda inner: inner
     return make_layer(
         lambda turn: should_record(turn, mode),
-        lambda inner, turn: stream_recorded(inner, turn, RecordingTarget(store, max_chars, plane)),
+        lambda inner, turn: stream_recorded(inner, turn, RecordingTarget(store, max_chars, plane, on_unkept)),
     )
 
 
@@ -105,6 +108,7 @@ async def start_recording(turn: Turn, started: RunStarted, target: RecordingTarg
         return None
     except StoreFailed:
         log.warning("an answer is not kept: the store failed")
+        target.on_unkept()
         return None
     recorder = RunRecorder(target, turn, thread, lease)
     recorder.write(extract_user_input(turn, new=lease.before == 0, results=True))

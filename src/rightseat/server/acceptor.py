@@ -57,8 +57,17 @@ class Acceptor:
         if self._retry is not None:
             self._retry.cancel()
             self._retry = None
-        self._loop.remove_reader(self._listener)
+        if self._listener.fileno() >= 0:
+            self._loop.remove_reader(self._listener)
         self._reserve.close()
+
+    def close_listener(self) -> None:
+        """Take the connections that wait, and close the socket: the system gives new ones to other processes, or
+        refuses them."""
+        if self._listener.fileno() >= 0:
+            self.close()
+            self._accept_waiting()
+            self._listener.close()
 
     def refresh(self) -> None:
         """Fill the reserve, and say whether there are descriptors for answers."""

@@ -11,16 +11,17 @@ from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote_plus
 
 from rightseat.config.options import parse_options
 from rightseat.config.settings import ServerSettings
-from rightseat.errors import INTERNAL_ERROR, ConfigError, MethodNotAllowed, NotFound, RightseatError
+from rightseat.errors import ConfigError, MethodNotAllowed, NotFound, RightseatError, make_internal_error
 from rightseat.http.auth import LOCAL_OWNER, Authenticator
 from rightseat.http.descriptors import DescriptorReserve, find_descriptor_error, make_descriptor_error
 from rightseat.http.endpoint import REQUEST_ID, Door, Request, Route, compile_path
 from rightseat.http.fetch import AddressRules
 from rightseat.http.forwarding import HeaderForwarding
+from rightseat.http.refusals import current_refusals, report_refusal
 from rightseat.http.reply import (
     DIRECT_EXTENSION,
     Headers,
@@ -58,7 +59,7 @@ UNSERVED_ROUTES = {
     **dict.fromkeys(("/v1/responses", "/responses"), f"OpenAI's Responses API {_CHAT_INSTEAD}"),
     **dict.fromkeys(("/v1/assistants", "/v1/threads"), f"OpenAI's Assistants API {_CHAT_INSTEAD}"),
     **dict.fromkeys(("/v1/messages", "/messages"), f"Anthropic's API {_CHAT_INSTEAD}"),
-    **dict.fromkeys(("/api/chat", "/api/generate"), f"Ollama's API {_CHAT_INSTEAD}"),
+    **dict.fromkeys(("/api/generate", "/api/tags"), f"Ollama's API {_CHAT_INSTEAD}"),
     **dict.fromkeys(("/v1/images", "/v1/audio/speech", "/v1/moderations", "/v1/files"), _NOTHING_INSTEAD),
     **dict.fromkeys(("/v1/batches", "/v1/fine_tuning", "/v1/realtime", "/lora-adapters"), _NOTHING_INSTEAD),
 }
@@ -164,6 +165,7 @@ class App:
         self.access_log = settings.access_log
         self.introspection = settings.introspection
         self.stream_arguments = settings.stream_arguments
+        self.debug_events = settings.debug_events
         self.fetch_rules = fetch_rules
         self.graphql = settings.graphql
         self.forwarding = HeaderForwarding(settings.forward_headers)
@@ -171,22 +173,17 @@ class App:
         self.table = RouteTable([*doors, make_openapi_door(doors)])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            await self.handle_http(scope, receive, send)
-
-    async def handle_http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
         headers = join_headers(scope["headers"])
-        client_id = headers.get("x-request-id", "")
-        request_id = client_id if REQUEST_ID_PATTERN.fullmatch(client_id) else secrets.token_hex(8)
+        request_id = choose_request_id(headers)
         REQUEST_ID.set(request_id)
         extra: Headers = ((b"x-request-id", request_id.encode()),)
         path = get_path(scope)
         matches = self.table.match_path(path)
         door, template = self.table.locate(path, matches)
         entry = AccessLogEntry(scope["method"], template)
-        request_info = RequestInfo(scope["method"], path, template)
-        current_request.set(request_info)
-        current_run.set(None)
+        request_info, refusals = enter_request(scope["method"], path, template)
         try:
             try:
                 base = request_info.base = self.resolve_base_url(scope, headers, entry)
@@ -194,13 +191,7 @@ class App:
                     extra += self.guard.make_preflight_headers(headers, door.origins)
                     reply = make_empty_reply(204)
                 else:
-                    sends_body = has_body(scope["method"], headers)
-                    extra += self.guard.check_origin(
-                        headers,
-                        has_body=sends_body,
-                        is_unsafe=scope["method"] not in ("GET", "HEAD"),
-                        extra_origins=door.origins,
-                    )
+                    extra += self.check_origin(scope["method"], headers, door, matches)
                     browser = "text/html" in headers.get("accept", "") and not scope.get("query_string")
                     route, params = self.table.select_route(path, matches, scope["method"], browser=browser)
                     owner = await self.admit_request(scope, route, headers)
@@ -217,11 +208,11 @@ class App:
                     extra += ((b"allow", error.allow.encode()),)
             except Exception as error:
                 log.exception("a request failed")
-                reply = self.fail_reply(door, find_descriptor_error(error) or INTERNAL_ERROR, headers, entry)
+                told = find_descriptor_error(error) or make_internal_error(error)
+                reply = self.fail_reply(door, told, headers, entry)
             if self.descriptors.exhausted:
                 # The next connection needs the descriptor of this one.
                 extra += ((b"connection", b"close"),)
-            direct = scope.get("extensions", {}).get(DIRECT_EXTENSION, {}).get("write")
             await send_reply(
                 reply,
                 receive,
@@ -229,11 +220,22 @@ class App:
                 self.timeouts,
                 headers=extra,
                 on_start=entry.set_status,
-                direct=direct,
+                direct=scope.get("extensions", {}).get(DIRECT_EXTENSION, {}).get("write"),
                 make_failure_reply=lambda error: self.fail_reply(door, error, headers, entry),
             )
         finally:
             entry.finish(self.runtime.meters, write_log=self.access_log)
+            self.runtime.runs.report_refusals(refusals, request_info)
+
+    def check_origin(self, method: str, headers: dict[str, str], door: Door, matches: Sequence[RouteMatch]) -> Headers:
+        """Refuse what a foreign page sends; return the CORS headers of an allowed one."""
+        return self.guard.check_origin(
+            headers,
+            has_body=has_body(method, headers),
+            is_unsafe=method not in ("GET", "HEAD"),
+            takes_form=any(route.takes_form for _, route, _ in matches),
+            extra_origins=door.origins,
+        )
 
     async def admit_request(self, scope: Scope, route: Route, headers: dict[str, str]) -> Owner:
         """Return who calls. Raises Unauthorized, and Unavailable where no descriptor is left for an answer."""
@@ -246,6 +248,7 @@ class App:
     @staticmethod
     def fail_reply(door: Door, error: RightseatError, headers: dict[str, str], entry: AccessLogEntry) -> Reply:
         entry.set_error(error)
+        report_refusal(error)
         return format_error(door, error, headers)
 
     def make_request(
@@ -263,14 +266,16 @@ class App:
             method=scope["method"],
             path=path,
             params=params,
-            query=dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))),
+            query=parse_query(scope.get("query_string", b"").decode("latin-1")),
             headers=headers,
             body=body,
             owner=owner,
             id=REQUEST_ID.get(),
             base=base,
+            public_key=self.authenticate.find_public_key(headers, owner),
             introspection=self.introspection,
             stream_arguments=self.stream_arguments,
+            debug_events=self.debug_events,
             fetch_rules=self.fetch_rules,
             graphql=self.graphql,
             forward=self.select_forwarded_headers,
@@ -290,6 +295,15 @@ class App:
             self.guard.check_host([original.host])
             headers["host"] = original.host
         return self.guard.public_url or f"{original.scheme}://{headers['host']}{scope.get('root_path', '')}"
+
+
+def enter_request(method: str, path: str, template: str) -> tuple[RequestInfo, list[RightseatError]]:
+    """Make a request the current one of this task; return its info, and the list of what its client is told."""
+    request_info, refusals = RequestInfo(method, path, template), list[RightseatError]()
+    current_request.set(request_info)
+    current_run.set(None)
+    current_refusals.set(refusals)
+    return request_info, refusals
 
 
 def add_own_routes(doors: Sequence[Door], runtime: Runtime) -> list[Door]:
@@ -377,6 +391,18 @@ def get_path(scope: Scope) -> str:
         if prefix and path.startswith(f"{prefix}/"):
             return path[len(prefix) :]
     return path if path != root or not root else "/"
+
+
+def parse_query(text: str) -> dict[str, str]:
+    """Return the parameters of a query. One without a value counts only where it is written without "="."""
+    flags = (part for part in text.split("&") if part and "=" not in part)
+    return {**{unquote_plus(flag): "" for flag in flags}, **dict(parse_qsl(text))}
+
+
+def choose_request_id(headers: Mapping[str, str]) -> str:
+    """Return the client's id of a request, or a new one where it has none or one that no log should have."""
+    client_id = headers.get("x-request-id", "")
+    return client_id if REQUEST_ID_PATTERN.fullmatch(client_id) else secrets.token_hex(8)
 
 
 def get_peer(scope: Scope) -> str | None:

@@ -77,7 +77,10 @@ def make_operations_door(
         # 200 in both cases: a restart would end the answers that still run. /ready tells a proxy to send no more.
         state = {"status": "degraded", "descriptors": NO_DESCRIPTOR} if descriptors.exhausted else {"status": "ok"}
         link = worker()
-        return make_reply(200, msgspec.json.encode({**state, **(link.describe_health() if link else {})}))
+        engines = runtime().get_engine_states() if "store" in request.query else {}
+        if any(engine.state != "ok" for engine in engines.values()):
+            state["status"] = "degraded"
+        return make_reply(200, msgspec.json.encode({**state, **(link.describe_health() if link else {}), **engines}))
 
     def serve_readiness(request: Request, host: object) -> Reply:
         current = runtime()
@@ -90,6 +93,8 @@ def make_operations_door(
         # Importing it takes a while: not on the event loop.
         await asyncio.to_thread(importlib.import_module, "prometheus_client")
         runtime().meters.count_tasks()
+        runtime().count_outages()
+        runtime().compare_configs()
         link = worker()
         meters = await link.sum_metrics() if link else runtime().meters
         yield make_full_response(200, meters.to_prometheus(), content_type=CONTENT_TYPE)

@@ -17,7 +17,6 @@ from rightseat.errors import ConfigError
 from rightseat.http.auth import Authenticator, JwtVerifier, fetch_jwks
 from rightseat.http.security import is_loopback
 from rightseat.server.app import App
-from rightseat.tools.sandbox.identity import close_process_memory
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.lookup import load_all
 from rightseat.wiring.runtime import Runtime
@@ -127,6 +126,8 @@ def protect_memory(config: Config) -> None:
         from rightseat.wiring.plugins import has_confined_scripts
 
         if has_confined_scripts(config):
+            from rightseat.tools.sandbox.identity import close_process_memory
+
             close_process_memory()
 
 
@@ -208,8 +209,20 @@ class Service:
         for runtime in self.runtimes:
             runtime.stop_accepting()
 
+    @property
+    def has_peers(self) -> bool:
+        """Whether other processes can serve what comes while this one ends."""
+        return self.app.runtime.has_peers
+
+    async def wait_until_idle(self, seconds: float) -> None:
+        """Wait until no run is active, at most `seconds`. New ones are still taken where other workers share the
+        store."""
+        await asyncio.gather(*(runtime.runs.wait_until_idle(seconds) for runtime in self.runtimes))
+
     async def drain(self, grace: float) -> None:
         await asyncio.gather(*(runtime.drain(grace) for runtime in self.runtimes))
+        # Last: others end what they find of a process that has left.
+        await self.app.runtime.threads.leave()
 
     async def close(self) -> None:
         # The store is shared by all runtimes: closed last.

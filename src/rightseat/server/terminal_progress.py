@@ -78,3 +78,30 @@ def show_download(label: str, out: TextIO | None = None) -> Iterator[ReportProgr
         # The bar pulses until the total is known.
         bar = bars.add_task(f"Fetching {label}", total=None)
         yield lambda here, total: bars.update(bar, completed=here, total=total or None)
+
+
+@contextlib.contextmanager
+def show_count(label: str, out: TextIO | None = None) -> Iterator[ReportProgress]:
+    """Show how many rows are done; yields a callback that takes the number and the total."""
+    out = out or sys.stderr
+    on_terminal, reported, shown = out.isatty(), 0, 0.0
+
+    def report(here: int, total: int) -> None:
+        nonlocal reported, shown
+        part = here * _PROGRESS_LINES // total if total else 0
+        now = time.monotonic()
+        # A closed terminal must not stop the work.
+        with contextlib.suppress(OSError, ValueError):
+            if on_terminal and (now - shown > _FRAME_SECONDS or here == total):
+                shown = now
+                print(f"\r{label} … {here:,} of {total:,} rows", end="", file=out, flush=True)
+            elif not on_terminal and part > reported:
+                reported = part
+                print(f"{label} … {here:,} of {total:,} rows", file=out, flush=True)
+
+    try:
+        yield report
+    finally:
+        if on_terminal:
+            with contextlib.suppress(OSError, ValueError):
+                print("\r\x1b[K", end="", file=out, flush=True)

@@ -77,6 +77,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     unparsed_bytes = 0
     # When the connection was made or its last response ended.
     idle_since = 0.0
+    # Whether the server ends, by class: a connection takes no request after the one that comes next.
+    is_draining = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(cast(asyncio.Transport, transport))
@@ -121,6 +123,17 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def is_idle(self) -> bool:
         return self.current_cycle is None or self.current_cycle.response_complete
 
+    def awaits_response(self, seconds: float) -> bool:
+        """Whether a request has no response yet, or the first one is on its way: for at most so many seconds."""
+        if self.current_cycle is None:
+            return self.loop.time() - self.idle_since < seconds
+        return not self.current_cycle.response_started
+
+    def drain(self) -> None:
+        """Let the connection end with the request that is being answered."""
+        for cycle in filter(None, (self.current_cycle, self.cycle)):
+            cycle.keep_alive = False
+
     # Parser callbacks
 
     def on_message_begin(self) -> None:
@@ -164,7 +177,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self.in_message = False
         self.unparsed_bytes = 0
         if not self.cycle.response_started:
-            self.cycle.keep_alive = self.keep_alive
+            self.cycle.keep_alive = self.keep_alive and not self.is_draining
         super().on_message_complete()
 
     def on_response_complete(self) -> None:

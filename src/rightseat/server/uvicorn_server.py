@@ -1,6 +1,7 @@
 """uvicorn in this process, with our own start, reload and shutdown.
 
-SIGTERM, SIGINT   /ready fails at once, running answers get `grace` seconds, then fail as `restarting`; exit 0
+SIGTERM, SIGINT   /ready fails at once, running answers get `grace` seconds, then fail as `restarting`; exit 0.
+                  Among other processes: answers what still comes, and hands runs over that others can go on with
 second Ctrl-C     exits at once
 SIGHUP, a change  a new Runtime for new requests; the old one is closed after its last answer
 """
@@ -25,7 +26,7 @@ from rightseat.http.descriptors import choose_reserve_size, get_descriptor_limit
 from rightseat.server.acceptor import Acceptor
 from rightseat.server.service import BACKLOG, Service
 from rightseat.server.terminal_progress import show_spinner
-from rightseat.server.uvicorn_protocol import make_protocol
+from rightseat.server.uvicorn_protocol import LimitedHttpProtocol, make_protocol
 
 log = logging.getLogger("rightseat.server")
 
@@ -33,6 +34,14 @@ log = logging.getLogger("rightseat.server")
 POLL_SECONDS = 0.5
 # Time after `grace` for responses still being written.
 SHUTDOWN_SECONDS = 1
+# Part of the grace in which a process that has its port alone listens on.
+LISTEN_PART = 0.2
+# Part of the grace in which runs are handed over to other processes, each at the end of its step.
+HAND_OVER_PART = 0.2
+# Time in which the last connections that were taken send their request.
+LAST_REQUEST_SECONDS = 1.0
+# Interval at which those connections are looked at.
+LOOK_SECONDS = 0.02
 # Idle timeout of a connection: longer than the usual 60 s of a proxy in front.
 KEEP_ALIVE_SECONDS = 75
 
@@ -186,12 +195,45 @@ class UvicornServer(uvicorn.Server):
         if self.service.active:
             text = "Stopping: %d answers may take %g s to finish; Ctrl-C again leaves at once."
             log.info(text, self.service.active, self.grace)
-        # Still listening: new requests get an error instead of a refused connection.
-        await self.service.drain(self.grace)
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + self.grace
+        self.end_connections()
+        if self.service.has_peers:
+            await self.serve_last(deadline - self.grace * HAND_OVER_PART)
+        # Otherwise still listening: new requests get an error instead of a refused connection.
+        await self.service.drain(max(0.0, deadline - clock()))
         for acceptor in self.acceptors:
             acceptor.close()
         await super().shutdown(sockets)
         await self.service.close()
+
+    @property
+    def connections(self) -> list[LimitedHttpProtocol]:
+        return [one for one in self.server_state.connections if isinstance(one, LimitedHttpProtocol)]
+
+    def end_connections(self) -> None:
+        """Let each connection end with its next response."""
+        kind = self.config.http_protocol_class
+        if issubclass(kind, LimitedHttpProtocol):
+            kind.is_draining = True
+        for connection in self.connections:
+            connection.drain()
+
+    async def serve_last(self, deadline: float) -> None:
+        """Answer what still comes, up to a moment. The workers of one port stop listening at once: the others get its
+        connections. A process that has its port alone listens on for a while: its proxy may not have seen yet that it
+        is not ready."""
+        clock = asyncio.get_running_loop().time
+        if self.service.app.worker is None:
+            await self.service.wait_until_idle(self.grace * LISTEN_PART)
+        for acceptor in self.acceptors:
+            acceptor.close_listener()
+        until = min(clock() + LAST_REQUEST_SECONDS, deadline)
+        while any(one.awaits_response(LAST_REQUEST_SECONDS) for one in self.connections):
+            await asyncio.sleep(LOOK_SECONDS)
+            if clock() >= until:
+                break
+        await self.service.wait_until_idle(deadline - clock())
 
 
 def _log_reload_failure(task: asyncio.Task[None]) -> None:

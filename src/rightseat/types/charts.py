@@ -76,6 +76,30 @@ def parse_chart(content: Any) -> RowChart | None:
     return parse_axes(option, series_list)
 
 
+def make_echarts_option(content: Any) -> dict[str, Any] | None:
+    """Return a chart as an ECharts option; None where it has no data that can be read."""
+    option = get_dict(content, "option") or (content if isinstance(content, dict) else {})
+    if "series" in option:
+        return option
+    if (chart := parse_chart(content)) is None:
+        return None
+    if chart.kind in ("pie", "donut"):
+        values = [{"name": str(row.get(chart.x)), "value": row.get(chart.y[0])} for row in chart.rows]
+        radius = ["40%", "70%"] if chart.kind == "donut" else "70%"
+        return {"tooltip": {}, "series": [{"type": "pie", "radius": radius, "data": values}]}
+    kind = {"column": "bar", "area": "line"}.get(chart.kind, chart.kind)
+    area: dict[str, Any] = {"areaStyle": {}} if chart.kind == "area" else {}
+    if kind == "scatter":
+        series = [
+            {"type": kind, "name": name, "data": [[row.get(chart.x), row.get(name)] for row in chart.rows]}
+            for name in chart.y
+        ]
+        return {"tooltip": {}, "legend": {}, "xAxis": {"type": "value"}, "yAxis": {"type": "value"}, "series": series}
+    lines = [{"type": kind, "name": name, "data": [row.get(name) for row in chart.rows], **area} for name in chart.y]
+    categories = {"type": "category", "data": [row.get(chart.x) for row in chart.rows]}
+    return {"tooltip": {}, "legend": {}, "xAxis": categories, "yAxis": {"type": "value"}, "series": lines}
+
+
 def list_chart_rows(content: Any) -> Rows:
     """Return the rows behind a chart of any kind, for clients that do not draw it; [] if there are none."""
     chart = parse_chart(content)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from rightseat.types.events import Usage
+from rightseat.types.events import Custom, StateSnapshot, Usage
 
 
 class TextChunk(Struct, frozen=True):
@@ -41,6 +41,12 @@ class ProviderDataChunk(Struct, frozen=True):
     blob: Any
 
 
+class EventChunk(Struct, frozen=True):
+    """An event that the model adds to the run, beside its text and calls: it is passed on as it is."""
+
+    event: Custom | StateSnapshot
+
+
 class UsageChunk(Struct, frozen=True):
     usage: Usage
 
@@ -60,6 +66,7 @@ ModelChunk = (
     | ToolCallStart
     | ToolCallArgs
     | ProviderDataChunk
+    | EventChunk
     | UsageChunk
     | FinishChunk
 )

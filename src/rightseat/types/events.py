@@ -4,12 +4,13 @@ Modelled on AG-UI 1.0 (start / delta / end, snapshot / delta), without its class
 them; every door translates them to its wire format.
 
 Order: RunStarted, then any events, then exactly one RunFinished or RunFailed as the last event. Every start
-has an end, except after RunFailed and for a truncated call: **a call exists once CallEnd is sent**.
+has an end, except after RunFailed and for a call that is truncated or proves invalid: **a call exists once CallEnd is
+sent**. The truncated call has nothing more, the invalid one a CallResult, which the model gets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -117,6 +118,10 @@ class Interrupt(Struct, frozen=True, tag="Interrupt"):
     """Original value of the agent's interrupt, for clients made for this agent."""
 
 
+EXIT = "Exit"
+"""Name of the Custom event by which an agent says that it has ended, although it waits for an answer or a result."""
+
+
 class Artifact(Struct, frozen=True, tag="Artifact", omit_defaults=True):
     """Artifact of an answer. Content of a table: a list of objects, or `columns` and `rows`; of a chart: rows with
     `chart` (type, x, y), or an ECharts option; of a file: `media_type` and `data`; of html and text: a string."""
@@ -219,6 +224,12 @@ def status_update(
     if warning:
         fields["warning"] = True
     return Custom("progress", fields)
+
+
+def response_extensions(values: Mapping[str, Any]) -> Custom:
+    """Return the event that sets `extensions` of CopilotKit's response, as its type says: `openaiAssistantAPI` with
+    `threadId` and `runId`. The client sends them back with its next request."""
+    return Custom("extensions", dict(values))
 
 
 class OpenMessageTracker:

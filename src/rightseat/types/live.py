@@ -6,9 +6,11 @@ costs time and nothing else: whoever waits for one looks at the store after POLL
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, runtime_checkable
+from datetime import UTC, datetime
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -16,12 +18,28 @@ from rightseat.types.turn import Owner
 
 POLL_SECONDS = 1.0
 """Time after which a reader looks at the store without a notification."""
+FULL_WINDOW = 10
+"""Items of a window that make the next one wait for its whole time."""
+SHORTEST_WINDOW = 0.005
 STOP_RUN = "stop"
 """Kind of message that asks a worker to stop the run of a thread."""
 STOP_REFUSED = "stop_refused"
 """Kind of message that answers STOP_RUN if the worker cannot stop that run."""
+WORKER_LEFT = "left"
+"""Kind of message that tells the others that its sender has left: its runs are theirs."""
 READ_RUN = "read"
 """Kind of message that tells a worker that its run has a reader elsewhere."""
+
+PING = "ping"
+"""Kind of message that asks a worker for a PONG with the same `run`."""
+PONG = "pong"
+"""Kind of message that answers PING. Its body has `config`, the digest of the worker's configuration."""
+
+
+def shorten_window(seconds: float, items: int) -> float:
+    """Return the time from a window of so many items to the next one. While few come, waiting for others would save
+    little and cost a reader time; while many come, most of a window's cost is shared by them."""
+    return min(seconds, max(SHORTEST_WINDOW, seconds * items / FULL_WINDOW))
 
 
 class ControlMessage(Struct, frozen=True, omit_defaults=True, tag="m"):
@@ -41,6 +59,21 @@ MessageHandler = Callable[[ControlMessage], None]
 """Called in the event loop. It must not block; what takes time belongs in a task."""
 
 
+class PlaneOptions(Struct, frozen=True, kw_only=True):
+    """What a live plane is made of, whichever kind it is."""
+
+    worker: str
+    """Name of this worker, as its presence has it."""
+    deployment: str
+    """Name that all workers of the deployment have in common, and no other deployment has."""
+    url: str = ""
+    """Address of the server that carries the messages. It may have a password."""
+    window_seconds: float = 0.025
+    """Shortest time between two batches of notifications."""
+    folder: str = ""
+    """Folder that the workers of one machine share, for sockets."""
+
+
 class Presence(Protocol):
     """Tells which workers are alive. Every SharedStore does."""
 
@@ -51,6 +84,69 @@ class Presence(Protocol):
 
     async def find_dead(self, workers: Collection[str]) -> set[str]:
         """Return those of the workers that have ended. They never come back under the same name."""
+        ...
+
+
+@runtime_checkable
+class LeavingPresence(Presence, Protocol):
+    """Presence that a process may leave before it ends."""
+
+    async def leave(self) -> None:
+        """Count as dead for the others from now on. A second call changes nothing."""
+        ...
+
+
+class EngineState(Struct, frozen=True, omit_defaults=True):
+    """State of a server that this process needs, as an operator is told of it."""
+
+    kind: str
+    state: Literal["ok", "away"]
+    since: str = ""
+    """When it was lost, if it is away: ISO 8601, UTC."""
+    seconds: float = 0.0
+    """For how long it has been away."""
+    waiting: int = 0
+    """Entries that wait to be written."""
+    not_kept: int = 0
+    """Entries that were dropped since the start, because it was away for too long."""
+
+
+def make_engine_state(kind: str, since: float | None, waiting: int = 0, not_kept: int = 0) -> EngineState:
+    """Make the state of a server that is away since a wall-clock time, or is there."""
+    if since is None:
+        return EngineState(kind, "ok", waiting=waiting, not_kept=not_kept)
+    moment = datetime.fromtimestamp(since, UTC).isoformat(timespec="seconds")
+    return EngineState(kind, "away", moment, round(max(time.time() - since, 0.0), 1), waiting, not_kept)
+
+
+@runtime_checkable
+class RemoteEngine(Protocol):
+    """Store or live plane over a server that may be away for a while."""
+
+    def get_state(self) -> EngineState: ...
+
+
+@runtime_checkable
+class ReplicaCount(Protocol):
+    """Presence that knows how many workers there are."""
+
+    @property
+    def replicas(self) -> int:
+        """Workers that were alive when they could last be counted, this one included."""
+        ...
+
+
+@runtime_checkable
+class ConfigRegistry(Protocol):
+    """Presence that knows whether the workers of a deployment have one configuration."""
+
+    def set_config(self, digest: str) -> None:
+        """Tell the others the digest of this worker's configuration, with its next sign of life."""
+        ...
+
+    @property
+    def other_configs(self) -> int:
+        """Workers that were alive at the last sign of life and had another configuration than this one."""
         ...
 
 

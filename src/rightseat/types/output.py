@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.structs import replace
+
 from rightseat.types.events import (
     CallArgs,
     CallEnd,
@@ -38,6 +40,16 @@ class OutputCall:
     pieces: list[str] = field(default_factory=list)
     ended: bool = False
     """False for a truncated call, which nobody may execute."""
+
+    def add_event(self, event: CallArgs | CallEnd | CallResult) -> None:
+        match event:
+            case CallArgs(_, json):
+                self.pieces.append(json)
+            case CallResult() if not self.ended:
+                # It proved invalid: no client runs it.
+                self.start, self.ended = replace(self.start, client=False), True
+            case _:
+                self.ended = True
 
     @property
     def call(self) -> ToolCall:
@@ -75,16 +87,20 @@ class RunOutput:
             case CallStart(id):
                 self.calls[id] = call = OutputCall(event)
                 self.items.append(call)
-            case CallArgs(id, json) if id in self.calls:
-                self.calls[id].pieces.append(json)
-            case CallEnd(id) if id in self.calls:
-                self.calls[id].ended = True
-            case CallResult() | UserInput():
+            case CallArgs(id) | CallEnd(id) | CallResult(id):
+                self.add_call_event(event)
+            case UserInput():
                 self.items.append(event)
             case Interrupt():
                 self.interrupts.append(event)
             case _:
                 pass
+
+    def add_call_event(self, event: CallArgs | CallEnd | CallResult) -> None:
+        if event.id in self.calls:
+            self.calls[event.id].add_event(event)
+        if isinstance(event, CallResult):
+            self.items.append(event)
 
     def start_text(self, start: TextStart) -> OutputText:
         self.texts[start.id] = text = OutputText(start.id, start.refusal)

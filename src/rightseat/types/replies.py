@@ -166,10 +166,14 @@ _DECLINES = frozenset(read_phrases(DECLINES))
 _CANCELS = frozenset(read_phrases(CANCELS))
 _COMMANDS = frozenset((*read_phrases(COMMANDS), *read_phrases(REPEATS)))
 _LONGEST = max(map(len, PHRASES))
+_VALUE = re.compile(r'\s*(?:\{\s*"approved"\s*:\s*(true|false)\s*\}|(true|false))\s*')
+"""An approval as JSON text, which pages send that can only send text."""
 
 
 def parse_consent(text: str) -> bool | None:
     """Return True for a plain yes, False for a plain no, else None. An approval is never guessed."""
+    if value := _VALUE.fullmatch(text):
+        return "true" in value.groups()
     clauses = split_clauses(text)
     if clauses is None:
         return None

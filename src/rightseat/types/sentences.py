@@ -42,6 +42,16 @@ SENTENCES: dict[str, dict[Language, str]] = {
         "en": "retry runs the step again, skip goes on without it, stop ends the flow",
         "zh": "retry：重新执行该步骤；skip：跳过该步骤；stop：结束流程",
     },
+    "rerun_call": {
+        "en": "The server stopped in the middle of {name} with {arguments}: it may have run. "
+        "Shall it be run again (retry) or left out (skip)?",
+        "zh": "服务器在执行 {name}（参数为 {arguments}）时停止，该操作可能已经执行过。"
+        "请问是重新执行（retry）还是跳过（skip）？",
+    },
+    "rerun_call_choices": {
+        "en": "retry runs the call again, skip goes on without it",
+        "zh": "retry：重新执行该操作；skip：跳过该操作",
+    },
     # An answer that does not fit
     "ask_again": {"en": "{question}\n({problem})", "zh": "{question}\n（{problem}）"},
     "fields_not_said": {
@@ -162,12 +172,12 @@ SENTENCES: dict[str, dict[Language, str]] = {
         "zh": "您的问题连同组件、文件和历史记录超过了服务器允许的大小。请移除部分文件或上下文，或新建对话。"
         "服务器管理员可以调高 max_body_mb。",
     },
-    "openbb_no_answer": {"en": "The model gave no answer. Please ask again.", "zh": "模型没有给出回答。请重新提问。"},
-    "openbb_length": {
+    "no_answer": {"en": "The model gave no answer. Please ask again.", "zh": "模型没有给出回答。请重新提问。"},
+    "cut_length": {
         "en": "The answer was cut off: it reached the limit of tokens. Ask for less at once. (length)",
         "zh": "回答被截断：已达到 token 上限。请减少一次提问的内容。（length）",
     },
-    "openbb_content_filter": {
+    "cut_content_filter": {
         "en": "The model's provider stopped this answer. (content_filter)",
         "zh": "模型提供方中止了这个回答。（content_filter）",
     },

@@ -25,7 +25,7 @@ from rightseat.types.turn import Owner
 
 log = logging.getLogger(__name__)
 CONTINUATION_SECONDS = 3600.0
-_ID = re.compile(r"(?:call|msg|ask)_([0-9a-f]{24})_\d+")
+_ID = re.compile(r"(?:call|msg|ask)_([0-9a-f]{24})_(\d+)")
 
 
 class IdGenerator:
@@ -53,6 +53,12 @@ def parse_resume_token(id: str | None) -> str | None:
     """Return the resume token inside one of our ids; None for any other id."""
     match = _ID.fullmatch(id) if id else None
     return match[1] if match else None
+
+
+def parse_id(id: str) -> tuple[str, int]:
+    """Return the resume token and the number inside one of our ids; an empty token for any other id."""
+    match = _ID.fullmatch(id)
+    return (match[1], int(match[2])) if match else ("", 0)
 
 
 def collect_ids_and_tokens(events: Iterable[object]) -> tuple[set[str], set[str]]:
@@ -86,6 +92,8 @@ class CallState(Struct, frozen=True):
     answers: tuple[Any, ...] = ()
     """Answers to earlier pauses; `fresh` has the answers to the open questions, by their place."""
     fresh: dict[int, Any] = {}
+    may_have_run: bool = False
+    """Whether its open question is whether it shall run again: its worker died after it had begun."""
 
     @property
     def all_answers(self) -> tuple[Any, ...]:
@@ -300,3 +308,12 @@ class SharedCheckpointStore(SharedStore, CheckpointStore, Protocol):
 def get_shared_store(store: object) -> SharedCheckpointStore | None:
     """Return the store if other workers use it now; None where this process is alone."""
     return store if isinstance(store, SharedCheckpointStore) and store.is_shared else None
+
+
+@runtime_checkable
+class ClockedStore(Protocol):
+    """Store of several machines that has a clock for all of them."""
+
+    def read_clock(self) -> float:
+        """Return the seconds since the epoch by the store's clock."""
+        ...

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import accumulate
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
@@ -111,6 +111,56 @@ class OrphanedRun(Struct, frozen=True):
     owner: Owner
     thread: str
     run: str
+
+
+class StopPending(Exception):
+    """A run that another worker has was asked to stop, and has not ended yet. It will, if the request `is_kept`."""
+
+    def __init__(self, is_kept: bool) -> None:
+        super().__init__()
+        self.is_kept = is_kept
+
+
+class RequestedStop(Struct, frozen=True):
+    """Run that some worker's client has stopped, and that has not ended yet."""
+
+    owner: Owner
+    thread: str
+    run: str
+
+
+@runtime_checkable
+class StopRecords(Protocol):
+    """Store that keeps which runs shall stop. A message that tells their workers may be lost."""
+
+    async def request_stop(self, owner: Owner, thread: str, run: str) -> bool:
+        """Note that a run shall stop; return False if it does not have its thread."""
+        ...
+
+    async def list_stop_requests(self) -> list[RequestedStop]:
+        """List the runs of this worker that shall stop."""
+        ...
+
+
+@runtime_checkable
+class RecordedLeases(Protocol):
+    """Store that writes the record of a run (`make_resume_key`) with its lease, in one operation: whoever finds the
+    lease of a dead worker finds the record too. The store deletes it when the run has ended."""
+
+    async def begin_recorded_run(
+        self, owner: Owner, thread: str, run: str, *, assistant: str, name: str, digest: str, record: bytes
+    ) -> Lease:
+        """Lease the thread as `ThreadStore.begin_run` does, and keep the record until the run's last event."""
+        ...
+
+
+@runtime_checkable
+class LeaseWatch(Protocol):
+    """Store that lets entries be shown before they are kept while it is away. It learns later if their lease is
+    another's by then."""
+
+    lost_listeners: list[Callable[[str, str, int], None]]
+    """Called with the owner's name, the thread and the fence of a lease whose entries were shown and are refused."""
 
 
 ThreadEntry = Event | UserInput
@@ -267,16 +317,18 @@ class EntryRow(Struct, frozen=True):
 def merge_rows(numbered: Iterable[NumberedEntry]) -> list[EntryRow]:
     """Convert entries to rows; adjacent deltas of the same message or call are merged."""
     groups: list[list[NumberedEntry]] = []
-    for number, entry in numbered:
-        if groups and _is_adjacent(groups[-1][-1], number, entry):
-            groups[-1].append((number, entry))
+    for item in numbered:
+        if groups and is_adjacent(groups[-1][-1], item):
+            groups[-1].append(item)
         else:
-            groups.append([(number, entry)])
+            groups.append([item])
     return [_merge_group(group) for group in groups]
 
 
-def _is_adjacent(previous: NumberedEntry, number: int, entry: ThreadEntry) -> bool:
+def is_adjacent(previous: NumberedEntry, item: NumberedEntry) -> bool:
+    """Whether an entry continues the delta before it, so that one row may hold both."""
     last, previous_entry = previous
+    number, entry = item
     if type(entry) is TextDelta and type(previous_entry) is TextDelta:
         # Fast path: nearly all entries are text deltas.
         same = entry.id == previous_entry.id and number == last + 1
@@ -325,6 +377,11 @@ def find_take_over_number(before: int, last: int) -> int:
 def make_resume_key(thread: str, run: str) -> str:
     """Return the key of the checkpoint that another worker goes on with, if the run's own worker dies."""
     return f"{thread}/resume/{run}"
+
+
+def make_checkpoint_key(thread: str, run: str) -> str:
+    """Return the key of the checkpoint of a model's turn."""
+    return f"{thread}/calls/{run}"
 
 
 def hash_input(turn: Turn) -> str:

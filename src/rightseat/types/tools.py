@@ -8,7 +8,7 @@ tool of a function (tools/function.py), `make_responder_tool` of a flow or an ag
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from dataclasses import field as attribute
 from functools import partial
@@ -51,6 +51,8 @@ def error_result(code: str, message: str) -> Result:
     return Result({"error": {"code": code, "message": message}}, failed=True)
 
 
+RERUN_ACTION, RERUN_RETRY, RERUN_SKIP = "then", "retry", "skip"
+"""Field and values of the answer to the question whether something that may have run shall run again."""
 UNANSWERED = error_result("not_answered", "This call was never answered.").text
 """The result of a call that has none."""
 
@@ -190,6 +192,10 @@ class Toolset(Protocol):
     async def add_tools(self, tools: dict[str, Tool], turn: Turn, turn_messages: Sequence[Message], /) -> None:
         """Add the tools of a turn to `tools`, in a stable order. Later calls may add more, never remove."""
         ...
+
+    async def wait_for_tools(self, names: Collection[str], /) -> None:
+        """Wait for the source of these tools where it is still starting, as after a restart."""
+        return
 
     def fingerprint(self, names: Iterable[str], /) -> str:
         """Return a hash that changes when one of these tools changes."""

@@ -74,7 +74,7 @@ class TurnClient(Struct, frozen=True, kw_only=True):
     shows_artifacts: bool = True
     """Whether the client displays tables, charts and files; otherwise they become text and links."""
     chart_kinds: tuple[str, ...] | None = None
-    """Kinds of charts that a client which displays artifacts draws; None: any. Others become tables."""
+    """Kinds of charts that the client draws; None: any, where it displays artifacts. Others become tables."""
     shows_suggestions: bool = True
     """Whether the client displays suggested questions; otherwise those of a flow become text."""
     is_workspace: bool = False
@@ -84,6 +84,10 @@ class TurnClient(Struct, frozen=True, kw_only=True):
     `secondary` (on the dashboard) and `extra`, and `state`, with the current dashboard."""
     returns_call_ids: bool = True
     """Whether the client sends our call ids back with the results of its calls."""
+    page_url: str = ""
+    """URL of the page that the person sees, as the client tells it."""
+    public_key: str = ""
+    """CopilotKit's public API key of the page, for a validator; empty where the header holds a key of this server."""
     base_url: str = ""
     """URL under which the client reaches this server, for links."""
     headers: dict[str, str] = {}
@@ -134,7 +138,16 @@ class Turn(Struct, frozen=True, kw_only=True):
     caller_language: Language | None = None
     """Language of the person in a sub-run, whose messages a model wrote."""
     is_taken_over: bool = False
-    """Whether its run goes on here after the worker that ran it has died."""
+    """Whether its run goes on here after the worker that ran it has died, and had shown something."""
+    take_overs: int = 0
+    """Workers that its run has lost."""
+    has_displaced_worker: bool = False
+    """Whether the thread was taken from a worker, which may be alive again: what that one ran is free."""
+
+    @property
+    def is_continuation(self) -> bool:
+        """Whether it answers a question, or brings the result of a call, of an earlier turn."""
+        return bool(self.answers) or (bool(self.messages) and self.messages[-1].role == "tool")
 
     def get_language(self, default: Language = "en") -> Language:
         """Return the language of the person; `default` where the person has written nothing."""

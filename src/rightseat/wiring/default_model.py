@@ -52,10 +52,15 @@ def choose_model(config: Config, env: Mapping[str, str] | None = None) -> ModelC
     env = os.environ if env is None else env
     if config.model:
         return ModelChoice(config.model, f"named by {config.model_from}")
-    if DEFAULT_ASSISTANT in config.models:
+    if config.has_agents_only:
+        return ModelChoice("", f"no model: the agents of {config.path} answer")
+    chat_models = config.chat_models
+    if config.default in chat_models:
+        return ModelChoice(config.default, f"default in {config.path}")
+    if DEFAULT_ASSISTANT in chat_models:
         return ModelChoice(DEFAULT_ASSISTANT, f"[models.{DEFAULT_ASSISTANT}] in {config.path}")
-    if config.models:
-        return ModelChoice(next(iter(config.models)), f"the first of [models] in {config.path}")
+    if chat_models:
+        return ModelChoice(next(iter(chat_models)), f"the first of [models] in {config.path}")
     for vendor in VENDORS:
         variable = next((name for name in vendor.variables if env.get(name)), None)
         if variable is not None:

@@ -1,4 +1,4 @@
-"""Registry of models, doors, agents and stores by name, imported on first use.
+"""Registry of models, doors, agents, stores and live planes by name, imported on first use.
 
 Other packages add names through entry points in the group `rightseat.<family>`.
 """
@@ -27,6 +27,7 @@ BUILTIN: dict[str, dict[str, str]] = {
         "google": "rightseat.models.google:model",
         "langchain": "rightseat.models.langchain:model",
         "scripted": "rightseat.models.scripted:model",
+        "whisper": "rightseat.models.whisper:model",
         "empty": "rightseat.models.empty:model",
     },
     "doors": {
@@ -36,6 +37,7 @@ BUILTIN: dict[str, dict[str, str]] = {
         "copilotkit": "rightseat.doors.copilotkit:door",
         "mcp": "rightseat.doors.mcp:door",
         "llamacpp": "rightseat.doors.llamacpp:door",
+        "eulercopilot": "rightseat.doors.eulercopilot:door",
     },
     "agents": {
         "langgraph": "rightseat.agents.langgraph:langgraph",
@@ -43,7 +45,17 @@ BUILTIN: dict[str, dict[str, str]] = {
         "agui": "rightseat.agents.agui:agui",
         "crewai": "rightseat.agents.crewai:crewai",
     },
-    "stores": {"memory": "rightseat.stores.memory:MemoryStore", "sqlite": "rightseat.stores.sqlite:SQLiteStore"},
+    "stores": {
+        "memory": "rightseat.stores.memory:MemoryStore",
+        "sqlite": "rightseat.stores.sqlite:SQLiteStore",
+        "postgres": "rightseat.stores.postgres.store:PostgresStore",
+    },
+    "planes": {
+        "memory": "rightseat.live.memory:make_plane",
+        "local": "rightseat.live.local:make_plane",
+        "postgres": "rightseat.live.postgres:make_plane",
+        "valkey": "rightseat.live.valkey:make_plane",
+    },
 }
 
 

@@ -20,7 +20,7 @@ from rightseat.runtime.runs import DEFAULT_ASSISTANT
 from rightseat.types.schema import get_validator
 
 FindMember = Callable[[str], FallbackMember]
-HOOK_NAMES = ("on_before_request", "on_after_request", "on_error", "on_feedback")
+HOOK_NAMES = ("on_before_request", "on_after_request", "on_error", "on_stop", "on_feedback")
 DIRECTIONS: dict[str, tuple[Direction, ...]] = {"input": ("input",), "output": ("output",), "both": ("input", "output")}
 
 
@@ -37,10 +37,9 @@ def make_guards(config: Config, model: FindMember) -> GuardrailPolicies:
         for name, assistant in config.assistants.items()
         if assistant.guardrails
     }
-    first = next(iter(config.assistants), None)
-    # Without an assistant called default the first one answers to that name, with its own guard.
-    if first in by_assistant and DEFAULT_ASSISTANT not in config.assistants:
-        by_assistant[DEFAULT_ASSISTANT] = by_assistant[first]
+    # Another assistant may answer to the name default, with its own guard.
+    if not config.default_elsewhere and config.default_assistant in by_assistant:
+        by_assistant[DEFAULT_ASSISTANT] = by_assistant[config.default_assistant]
     return GuardrailPolicies(guards_by_name.get(DEFAULT_ASSISTANT) or GuardrailPolicy(), by_assistant)
 
 

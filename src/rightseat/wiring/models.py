@@ -12,7 +12,8 @@ from rightseat.engine.loop import Assistant
 from rightseat.errors import ConfigError
 from rightseat.middleware.model_wrappers import FallbackMember, FallbackModel, ModelLimits, RateLimitedModel
 from rightseat.middleware.quota import Ledger, UsageTracker
-from rightseat.types.model import BoundModel, Model, ModelInfo
+from rightseat.types.model import BoundModel, Model, ModelInfo, find_protocol
+from rightseat.types.speech import Transcribes
 from rightseat.wiring.default_model import ModelChoice
 from rightseat.wiring.lookup import EMPTY, LOCAL, make_model, split_spec
 
@@ -82,6 +83,21 @@ class ModelRegistry:
     def bind_models(self, names: Iterable[str]) -> dict[str, BoundModel]:
         return {name: BoundModel.from_model(self.get(name), self.settings(name).context) for name in names}
 
+    def get_transcribers(self) -> dict[str, Model]:
+        """Return the models that write down speech; ConfigError for one that cannot."""
+        transcribers = {
+            name: self.get_without_fallbacks(name)
+            for name, settings in self.config.models.items()
+            if settings.is_transcriber
+        }
+        for name, model in transcribers.items():
+            if find_protocol(model, Transcribes) is None:
+                raise ConfigError(
+                    f"[models.{name}] in {self.config.path}: transcribes: {self.settings(name).spec} cannot write down "
+                    "speech. Name an OpenAI-compatible server (openai:NAME) or a ggml file (whisper:FILE)."
+                )
+        return transcribers
+
     def model_info(self, name: str) -> ModelInfo:
         """Return the model's provider, name and price; ConfigError if a spend limit needs a missing price."""
         settings = self.settings(name)
@@ -123,9 +139,12 @@ def make_configured_model(settings: ModelSettings, config: Config, flags: Mappin
     options = {
         key: _resolve_beside(value, config) if key in FILE_OPTIONS else value for key, value in settings.options.items()
     }
+    if isinstance(options.get("session_file"), str):
+        # It need not exist yet.
+        options["session_file"] = str(config.folder / Path(options["session_file"]).expanduser())
     if kind == LOCAL and settings.context is not None:
         options["context"] = settings.context
-    is_file = name and kind in (LOCAL, "scripted")
+    is_file = name and kind in (LOCAL, "scripted", "whisper")
     spec = f"{kind}:{_resolve_beside(name, config)}" if is_file else settings.spec
     return make_model(spec, options | dict(flags))
 

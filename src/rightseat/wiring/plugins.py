@@ -32,6 +32,7 @@ from rightseat.plugins.load import (
     reject_outside_link,
 )
 from rightseat.plugins.plugin import Plugin, Problem, make_tool_name
+from rightseat.plugins.plugin_choice import PluginChooser
 from rightseat.plugins.python.tools import PythonPolicy, make_script_tools
 from rightseat.plugins.search import Embed
 from rightseat.plugins.selection import ToolSelection
@@ -288,7 +289,8 @@ def _with_catalog(assistant: Assistant, catalog: PluginCatalog, config: Config, 
     # API results must fit a local model's context.
     local_context = (assistant.context_window or LOCAL_CONTEXT) if is_local(assistant.model) else None
     context = assistant.context or local_context
-    selection = ToolSelection(catalog, max_tools=config.tools.shown, context=context)
+    chooser = PluginChooser(assistant.model) if config.tools.select == "model" else None
+    selection = ToolSelection(catalog, max_tools=config.tools.shown, context=context, chooser=chooser)
     return replace(assistant, toolset=selection)
 
 
@@ -302,8 +304,9 @@ def _plugin_assistants(
         loaded = catalog.loaded.get(folder.name)
         if not settings.appears or loaded is None:
             continue
-        if folder.name in assistants:
-            log.error("Plugin %s does not appear: there is an assistant of that name.", folder.name)
+        if folder.name in assistants or folder.name in config.agents:
+            kind = "assistant" if folder.name in assistants else "agent"
+            log.error("Plugin %s does not appear: there is an %s of that name.", folder.name, kind)
             continue
         plugin = loaded.plugin
         assistant = replace(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -94,14 +94,33 @@ def _attach_allowed_servers(assistant: Assistant, servers: McpServers, config: C
 def attach_remote_actions(
     assistants: Mapping[str, Assistant], sources: Sequence[AgentSource], config: Config
 ) -> dict[str, Assistant]:
-    """Attach the actions of CopilotKit endpoints to every assistant, as CopilotKit's runtime does."""
+    """Attach the actions of CopilotKit endpoints to every assistant, as CopilotKit's runtime does; to one whose `tools`
+    name actions of an endpoint, only those of it."""
     if not any(agent.kind == COPILOTKIT_KIND for agent in config.agents.values()):
         return dict(assistants)
-    actions = RemoteActions(sources)
-    return {
-        name: replace(assistant, toolset=combine_toolsets(assistant.toolset, actions))
-        for name, assistant in assistants.items()
-    }
+    attached = {}
+    for name, assistant in assistants.items():
+        settings = config.find_assistant(name)
+        actions = RemoteActions(sources, choose_actions(settings.tools if settings else (), config))
+        attached[name] = replace(assistant, toolset=combine_toolsets(assistant.toolset, actions))
+    return attached
+
+
+def is_remote_action(target: str, config: Config) -> bool:
+    """Whether an entry of `tools` is ENDPOINT:ACTION, with an endpoint of [agents]."""
+    agent = config.agents.get(target.partition(":")[0])
+    return ":" in target and agent is not None and agent.kind == COPILOTKIT_KIND
+
+
+def choose_actions(targets: Iterable[str], config: Config) -> dict[int, set[str]]:
+    """Return the actions that an assistant's `tools` name, by the index of their endpoint in [agents]."""
+    names = list(config.agents)
+    chosen: dict[int, set[str]] = {}
+    for target in targets:
+        if is_remote_action(target, config):
+            agent, _, action = target.partition(":")
+            chosen.setdefault(names.index(agent), set()).add(action)
+    return chosen
 
 
 def combine_toolsets(*toolsets: Toolset | None) -> Toolset | None:
@@ -113,10 +132,6 @@ def combine_toolsets(*toolsets: Toolset | None) -> Toolset | None:
 def make_agent_sources(config: Config) -> Iterator[AgentSource]:
     """Yield an agent source for each table; none connects before it is started."""
     for name, settings in config.agents.items():
-        if name in config.assistants:
-            raise ConfigError(
-                f"[agents.{name}] in {config.path}: an assistant has this name too. Give one of them another."
-            )
         try:
             yield make_agent_source(name, settings)
         except ConfigError as error:

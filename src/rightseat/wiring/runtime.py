@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Self
 
-import msgspec
-from msgspec import structs
-
 from rightseat.engine.loop import Assistant, Engine
 from rightseat.engine.toolsets import DIRECT_CALLS, DirectToolCall
 from rightseat.errors import Misused, NotConfigured, NotFound, UpstreamError
-from rightseat.http.endpoint import AssistantInfo, ResourceFile
+from rightseat.http.endpoint import AssistantInfo, PluginInfo, ResourceFile
 from rightseat.middleware.artifacts import present_artifacts
 from rightseat.middleware.guardrails.layer import GuardrailPolicies, fence_assistants, guardrails
 from rightseat.middleware.hooks import Hooks
 from rightseat.middleware.match_by_history import match_results_by_history, questions_as_text
-from rightseat.middleware.metrics import UNKNOWN, MeteredModel, RunMetrics
-from rightseat.middleware.model_wrappers import FallbackModel, WrapModel
-from rightseat.middleware.quota import BilledModel, Ledger, Quotas, UsageTracker, enforce_quotas
+from rightseat.middleware.metrics import UNKNOWN, RunMetrics
+from rightseat.middleware.quota import Ledger, Quotas, UsageTracker, enforce_quotas
 from rightseat.middleware.recording import RecordingMode, record_runs
-from rightseat.middleware.tracing import TracedModel, Tracing, trace_tool
+from rightseat.middleware.tracing import Tracing
 from rightseat.runtime.answer import Answer, AnswerValues, make_answer, make_turn
 from rightseat.runtime.incidents import Environment
 from rightseat.runtime.metrics import Metrics
@@ -45,6 +40,7 @@ from rightseat.stores.memory import MemoryStore
 from rightseat.tools.function import as_tool
 from rightseat.types.agents import AgentSource, AgentThreadState, Layer, RememberingSource, RemoteAgentInfo, Responder
 from rightseat.types.events import Event, Usage
+from rightseat.types.live import ConfigRegistry, EngineState, RemoteEngine
 from rightseat.types.messages import Message
 from rightseat.types.model import (
     CompletesText,
@@ -59,11 +55,13 @@ from rightseat.types.model import (
     adapt_model,
     find_protocol,
 )
+from rightseat.types.speech import Transcribes, Transcript, TranscriptionRequest
 from rightseat.types.stores import CheckpointStore, MonitoredStore, Store, get_shared_store
 from rightseat.types.streams import closing
 from rightseat.types.threads import ThreadStore
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Feedback, Owner, Turn
+from rightseat.wiring.instruments import fingerprint_assistant, hash_values, instrument_assistants, make_model_wrapper
 from rightseat.wiring.lookup import make_model, split_spec
 
 if TYPE_CHECKING:
@@ -75,6 +73,11 @@ NO_ENGINE = (
     "This is for local models only, and this one is not local. Name one that is, or serve one with --model local."
 )
 NO_RERANKER = "This model reranks nothing. Give a local model a reranker: rerank = PATH.gguf."
+NO_TRANSCRIBER = (
+    "Speech is not configured on this server: no model here transcribes audio. Set one up in rightseat.toml: a table "
+    '[models.ears] with transcribes = true and spec = "openai:whisper-1", with base_url for another '
+    'server, or spec = "whisper:ggml-base.bin" for this machine.'
+)
 NO_TOKENIZER = "This model does not tell its tokens: only a local one does. Name one."
 
 
@@ -93,6 +96,10 @@ class RuntimeParts:
     """Name and price of an assistant's model."""
     plugins: PluginCatalog | None = None
     servers: McpServers | None = None
+    transcribers: Mapping[str, Model] = field(default_factory=dict)
+    """Models that write down speech."""
+    find_default: Callable[[], str] | None = None
+    """Returns the name of the flow or agent that answers as `default`; None where an assistant does."""
 
 
 class Runtime:
@@ -123,6 +130,7 @@ class Runtime:
     ) -> None:
         parts = parts or RuntimeParts()
         self.plugins, self.servers = parts.plugins, parts.servers
+        self.transcribers: Mapping[str, Model] = parts.transcribers
         self.aliases, self.meters = parts.aliases, parts.meters
         self.quotas, self.hooks, self.environment = quotas, hooks or Hooks(), environment
         self.store = store or MemoryStore()
@@ -145,26 +153,25 @@ class Runtime:
         self.assistants: Mapping[str, Assistant] = {assistant.name: assistant for assistant in listed}
         self.agents: Mapping[str, Responder] = agents or {}
         self.agent_sources = tuple(agent_sources)
-        for source in self.agent_sources:
-            if isinstance(source, RememberingSource):
-                source.store = get_shared_store(self.store)
-        self.responders = self._make_responders([*self._run_layers(), *layers])
+        share_store(self.agent_sources, self.store)
+        self.responders = self._make_responders([*self._run_layers(), *layers], parts.find_default)
         self.runs = RunSupervisor(
             lambda turn: self.get_responder(turn.assistant)(turn),
             limits=limits,
             environment=environment,
             make_observer=self._make_observer,
             on_incident=self.hooks.report_incident,
+            on_stop=self.hooks.report_stop,
+            on_refusal=self.hooks.report_refusal,
             is_remote=lambda name: name in self.agents or self.responders.find_agent(name) is not None,
         )
         # Around the supervised run: tracing and recording see deadlines, restarts and disconnects.
-        record = record_runs(self.threads.store, parts.recorded, plane=self.threads.plane)
-        self._run = parts.tracing.layer(record(self.runs.run))
+        self._run = parts.tracing.layer(self._record_layer(parts.recorded)(self.runs.run))
         self._closers = (self.hooks.close, self.guards.close, *([self.plugins.close] if self.plugins else []))
         self._start_lock = asyncio.Lock()
         self.is_started = self.is_closed = False
 
-    def _make_responders(self, layers: Iterable[Layer]) -> ResponderRegistry:
+    def _make_responders(self, layers: Iterable[Layer], find_default: Callable[[], str] | None) -> ResponderRegistry:
         remote = (agent for source in self.agent_sources for agent in source.agents.values())
         descriptions = {agent.name: agent.description for agent in remote}
         descriptions |= {assistant.name: assistant.description for assistant in self.assistants.values()}
@@ -175,7 +182,7 @@ class Runtime:
         # A flow that is not described as an assistant is found by its name, and not listed.
         hidden = self.flows.keys() - self.assistants.keys() - self.agents.keys()
         responders |= {**self.flows, **self.agents}
-        return ResponderRegistry(responders, hidden, self.agent_sources, layers)
+        return ResponderRegistry(responders, hidden, self.agent_sources, layers, find_default=find_default)
 
     def _run_layers(self) -> Iterator[Layer]:
         """Yield the layers inside a run, outermost first."""
@@ -192,6 +199,10 @@ class Runtime:
         # Inside the layers that match answers by their text: they must see the text as it was said.
         yield guardrails(self.guards, self.get_model)
         yield present_artifacts(self.store)
+
+    def _record_layer(self, mode: RecordingMode) -> Layer:
+        on_unkept = self.threads.on_unkept = self.meters.runs_not_kept.add
+        return record_runs(self.threads.store, mode, plane=self.threads.plane, on_unkept=on_unkept)
 
     def _unlisted_responders(self, assistants: Sequence[Assistant]) -> Mapping[str, Responder]:
         """Return responders that are not listed: flows, and direct tool calls of a client."""
@@ -216,6 +227,9 @@ class Runtime:
     @cached_property
     def resources(self) -> Mapping[str, ResourceFile]:
         return self.plugins.flow_documents if self.plugins else {}
+
+    def list_plugins(self) -> list[PluginInfo]:
+        return self.plugins.list_plugins() if self.plugins else []
 
     @cached_property
     def suggested_questions(self) -> Mapping[str, str]:
@@ -278,6 +292,24 @@ class Runtime:
     def store_failure(self) -> str:
         """What is wrong with the store and what to do; empty if nothing is."""
         return self.store.failure if isinstance(self.store, MonitoredStore) else ""
+
+    def get_engine_states(self) -> dict[str, EngineState]:
+        """Return how the servers are that the store and the live plane need, by their purpose."""
+        engines: dict[str, object] = {"store": self.store, "live": self.threads.plane}
+        return {name: engine.get_state() for name, engine in engines.items() if isinstance(engine, RemoteEngine)}
+
+    def count_outages(self) -> None:
+        """Set the metrics of servers that are away, and of what waits for them."""
+        states = self.get_engine_states()
+        self.meters.store_away.value = int("store" in states and states["store"].state != "ok")
+        self.meters.live_away.value = int("live" in states and states["live"].state != "ok")
+        self.meters.store_waiting.value = states["store"].waiting if "store" in states else 0
+        self.meters.store_dropped.value = states["store"].not_kept if "store" in states else 0
+
+    def compare_configs(self) -> None:
+        """Set the metric that tells whether replicas have different configurations."""
+        store = self.threads.store
+        self.meters.config_disagree.value = int(isinstance(store, ConfigRegistry) and store.other_configs > 0)
 
     def get_responder(self, name: str | None) -> Responder:
         """Return the responder of a name; without a name the one called default, else the first."""
@@ -346,7 +378,7 @@ class Runtime:
         return model if assistant and model in self.list_models(assistant) else None
 
     def fills_empty_question(self, turn: Turn) -> bool:
-        if turn.assistant in self.flows:
+        if self.responders.resolve(turn.assistant) in self.flows:
             return True
         assistant = self.get_assistant(turn.assistant)
         toolset = assistant.toolset if assistant is not None else None
@@ -360,9 +392,10 @@ class Runtime:
         """Return the assistant of a name; None where another Responder has it."""
         if name is None and DEFAULT_ASSISTANT not in self.responders:
             return next(iter(self.assistants.values()), None)
-        return self.assistants.get(name or DEFAULT_ASSISTANT)
+        return self.assistants.get(self.responders.resolve(name))
 
     def describe(self, name: str) -> AssistantInfo | None:
+        name = self.responders.resolve(name)
         if name in self.assistants:
             return self.assistants[name]
         agent = self.responders.find_agent(name)
@@ -450,6 +483,17 @@ class Runtime:
             charge(usage)
         return scores, usage
 
+    async def transcribe(self, name: str | None, request: TranscriptionRequest, owner: Owner) -> Transcript:
+        """Return speech as text, by the transcriber of this name, else by the first one; admitted like a run."""
+        model = self.transcribers.get(name or "") or next(iter(self.transcribers.values()), None)
+        transcriber = find_protocol(model, Transcribes)
+        if transcriber is None:
+            raise NotConfigured(NO_TRANSCRIBER)
+        async with self._charge_quota(owner, model) as charge:
+            transcript = await transcriber.transcribe(request)
+            charge(Usage())
+        return transcript
+
     @asynccontextmanager
     async def _charge_quota(self, owner: Owner, model: Model | None) -> AsyncIterator[Callable[[Usage], None]]:
         """Admit a request that is no run; yields the function that takes its usage. Nothing is charged on failure."""
@@ -502,16 +546,29 @@ class Runtime:
         await self.threads.open()
 
     def get_runner(self, turn: Turn) -> Responder | None:
-        """Return what goes on with a turn from its progress after its worker has died: only flows have progress."""
-        return self.run if turn.assistant in self.flows and turn.assistant != DIRECT_CALLS else None
+        """Return what goes on with a turn after its worker has died: flows have progress, assistants checkpoints."""
+        name = self.responders.resolve(turn.assistant)
+        if name == DEFAULT_ASSISTANT and name not in self.responders:
+            name = next(iter(self.responders), "")
+        responder = self.responders.unlayered.get(name)
+        is_engine = isinstance(responder, Engine) and turn.raw is None
+        return self.run if is_engine or (name in self.flows and name != DIRECT_CALLS) else None
 
     def stop_accepting(self) -> None:
-        """Refuse new runs, and take none over from other workers."""
+        """Be not ready, and take no run over. New runs are refused, unless other workers can serve: then those that
+        still come here are the last ones."""
         self.runs.draining = self.threads.is_leaving = True
+        self.runs.refuses_runs = not self.has_peers
+
+    @property
+    def has_peers(self) -> bool:
+        """Whether other workers may share the store."""
+        return self.threads.plane is not None
 
     async def drain(self, grace: float) -> None:
-        """Refuse new runs, let active ones finish, and abort those that take longer than `grace` seconds."""
-        await self.runs.drain(grace)
+        """Refuse new runs, let active ones finish, and hand over or abort those that take longer than `grace`
+        seconds."""
+        await self.runs.drain(grace, self.threads.hand_over)
 
     async def close(self) -> None:
         """Close threads, MCP servers, models, tools, agent sources, hooks, plugins, and the store made here."""
@@ -528,55 +585,14 @@ class Runtime:
                     await tool.close()
         for source in self.agent_sources:
             await source.close()
-        for closer in self._closers:
+        for closer in (*self._closers, *(model.close for model in self.transcribers.values())):
             await closer()
         if self._closes_store and isinstance(self.store, MemoryStore):
             await self.store.close()
 
 
-def make_model_wrapper(meters: Metrics, *, charge: bool) -> WrapModel:
-    """Return a function that adds metering and tracing to a model, once for a shared model."""
-    wrapped: dict[int, Model] = {}
-
-    def wrap(model: Model, info: ModelInfo) -> Model:
-        if isinstance(model, FallbackModel):
-            return model.wrap_members(get_wrapped)
-        billed = BilledModel(model, info) if charge else model
-        return TracedModel(MeteredModel(billed, info, meters), info)
-
-    def get_wrapped(model: Model, info: ModelInfo) -> Model:
-        if id(model) not in wrapped:
-            wrapped[id(model)] = wrap(model, info)
-        return wrapped[id(model)]
-
-    return get_wrapped
-
-
-def instrument_assistants(
-    assistants: Iterable[Assistant], infos: Mapping[str, ModelInfo], wrap: WrapModel
-) -> list[Assistant]:
-    """Add metering and tracing to the assistants' models and tools; shared ones stay shared."""
-    traced_tools: dict[int, Tool] = {}
-
-    def wrap_named(model: Model, name: str) -> Model:
-        return wrap(model, infos.get(name) or model.info)
-
-    def instrument(assistant: Assistant) -> Assistant:
-        models = {
-            name: structs.replace(bound, model=wrap_named(bound.model, f"{assistant.name}/{name}"))
-            for name, bound in assistant.models.items()
-        }
-        tools = tuple(traced_tools.setdefault(id(tool), trace_tool(tool)) for tool in assistant.tools)
-        return replace(assistant, model=wrap_named(assistant.model, assistant.name), models=models, tools=tools)
-
-    return [instrument(assistant) for assistant in assistants]
-
-
-def fingerprint_assistant(assistant: Assistant, release: str) -> str:
-    info, weights = assistant.model.info, assistant.model.weights
-    model = (info.provider, info.model, weights.name if weights else "")
-    return hash_values(release, assistant.name, *model, assistant.system, [tool.spec for tool in assistant.tools])
-
-
-def hash_values(*values: object) -> str:
-    return f"fp_{hashlib.sha256(msgspec.json.encode(values)).hexdigest()[:10]}"
+def share_store(sources: Iterable[AgentSource], store: Store) -> None:
+    """Give the sources that remember threads the store that workers share."""
+    for source in sources:
+        if isinstance(source, RememberingSource):
+            source.store = get_shared_store(store)

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
+import logging
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rightseat.config.settings import Config
+from rightseat.config.settings import Config, WithoutStore
+from rightseat.errors import ConfigError
 from rightseat.middleware.quota import Ledger
-from rightseat.plugins.flows.model_times import TIMES_KEY, TIMES_OWNER, ModelTimes, decode_times
 from rightseat.runtime.threads import RunLimits, ThreadRuns
-from rightseat.types.stores import Store, get_shared_store
+from rightseat.types.stores import ClockedStore, Store, get_shared_store
 from rightseat.types.threads import Retention, ThreadStore
 from rightseat.wiring.lookup import find
 
+if TYPE_CHECKING:
+    from rightseat.plugins.flows.model_times import ModelTimes
+
+log = logging.getLogger(__name__)
 SQLITE = "sqlite"
+POSTGRES = "postgres"
+CLUSTER_MODULES = ("psycopg", "psycopg_pool")
 RUN_FOLDER_VARIABLE = "RIGHTSEAT_RUN_FOLDER"
 """Variable that the supervisor of `serve --workers` sets for its workers."""
-PLANE_FOLDER = "live"
-"""Folder of the workers' sockets in the run folder."""
 
 
 def data_folder(config: Config, env: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
@@ -63,6 +71,8 @@ def make_retention(config: Config) -> Retention:
 
 def open_store(config: Config, env: Mapping[str, str] | None = None) -> Store:
     """Open the store of [store]. A worker of `serve --workers` shares it with the others."""
+    if config.store.kind == POSTGRES:
+        return open_postgres_store(config)
     make_store: Callable[..., Store] = find("stores", config.store.kind)
     if config.store.kind == SQLITE:
         run_folder = (os.environ if env is None else env).get(RUN_FOLDER_VARIABLE)
@@ -74,8 +84,42 @@ def open_store(config: Config, env: Mapping[str, str] | None = None) -> Store:
     return make_store(retention=make_retention(config)) if config.store.kind == "memory" else make_store()
 
 
+def require_cluster_modules(subject: str) -> None:
+    """Raise ConfigError if the extra of PostgreSQL is not installed."""
+    missing = next((module for module in CLUSTER_MODULES if importlib.util.find_spec(module) is None), None)
+    if missing:
+        raise ConfigError(f"{subject} needs {missing}, which is not installed: pip install 'rightseat[cluster]'")
+
+
+def read_database_url(config: Config) -> str:
+    """Return the URL of kind postgres; raises ConfigError that says what is missing."""
+    require_cluster_modules('[store] kind = "postgres"')
+    if config.store.url is None or not config.store.url.reveal():
+        raise ConfigError(
+            '[store] kind = "postgres" needs url, such as url = "env:DATABASE_URL" with '
+            "postgresql://USER:PASSWORD@HOST/DATABASE in that variable."
+        )
+    return config.store.url.reveal()
+
+
+def open_postgres_store(config: Config) -> Store:
+    url = read_database_url(config)
+    make_store: Callable[..., Store] = find("stores", POSTGRES)
+    return make_store(
+        url,
+        schema=config.store.schema,
+        pool=config.store.pool,
+        migrate_tables=config.store.migrate,
+        retention=make_retention(config),
+        lease_seconds=config.live.lease_seconds,
+        window_seconds=config.live.window_ms / 1000,
+    )
+
+
 def read_model_times(config: Config, env: Mapping[str, str] | None = None) -> ModelTimes:
     """Return the times of model calls that a server with this configuration has measured in flows."""
+    from rightseat.plugins.flows.model_times import TIMES_KEY, TIMES_OWNER, ModelTimes, decode_times
+
     if config.store.kind != SQLITE:
         return ModelTimes()
     from rightseat.stores.sqlite.database import read_checkpoint
@@ -92,29 +136,37 @@ def make_thread_runs(config: Config, store: Store, env: Mapping[str, str] | None
         store if isinstance(store, ThreadStore) else find("stores", "memory")(retention=make_retention(config))
     )
     limits = RunLimits(orphan_seconds=config.store.orphan_seconds)
-    run_folder = (os.environ if env is None else env).get(RUN_FOLDER_VARIABLE)
-    if run_folder and (shared_store := get_shared_store(thread_store)):
+    if shared_store := get_shared_store(thread_store):
         # Imported here: one worker alone needs neither.
-        from rightseat.live.local import LocalPlane
         from rightseat.runtime.shared_threads import SharedThreadRuns
+        from rightseat.wiring.planes import make_plane
 
-        plane = LocalPlane(Path(run_folder) / PLANE_FOLDER, thread_store.worker)
-        return SharedThreadRuns(thread_store, limits, plane=plane, presence=shared_store)
+        run_folder = (os.environ if env is None else env).get(RUN_FOLDER_VARIABLE, "")
+        plane = make_plane(config, thread_store.worker, run_folder)
+        after_crash = config.live.after_crash
+        return SharedThreadRuns(thread_store, limits, plane=plane, presence=shared_store, after_crash=after_crash)
+    if config.live.url is not None:
+        log.warning("[live] url is not used: this process has its store alone")
     return ThreadRuns(thread_store, limits)
 
 
-def make_shared_ledger(store: Store) -> Ledger | None:
+def make_shared_ledger(store: Store, without_store: WithoutStore = "share") -> Ledger | None:
     """Make the ledger of workers that share the store; None where one process has it alone."""
     shared_store = get_shared_store(store)
     if shared_store is None:
         return None
     from rightseat.middleware.shared_quota import SharedLedger
 
-    return SharedLedger(shared_store, shared_store)
+    wall_clock = store.read_clock if isinstance(store, ClockedStore) else time.time
+    return SharedLedger(shared_store, shared_store, wall_clock, without_store)
 
 
 def describe_store_location(config: Config, env: Mapping[str, str] | None = None) -> str:
     """Describe where data is stored, for the start-up card."""
     if config.store.kind == SQLITE:
         return str(data_folder(config, env))
+    if config.store.kind == POSTGRES:
+        from rightseat.stores.postgres.database import describe_place
+
+        return f"PostgreSQL at {describe_place(read_database_url(config))}, schema {config.store.schema}"
     return "in memory: gone with this process" if config.store.kind == "memory" else config.store.kind

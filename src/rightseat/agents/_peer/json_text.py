@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-import pydantic
 
 from rightseat.types.turn import InterruptAnswer
 
 # What code raises that meets a value of a shape it does not expect. A peer's value may have any.
 SHAPE_ERRORS = (AttributeError, TypeError, LookupError, ValueError, RecursionError, msgspec.MsgspecError)
-
-_any_value = pydantic.TypeAdapter[Any](Any)
-# Possessive: a peer's text with many escaped quotes is read once, not once for each of them.
-_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+("?)', re.DOTALL)
-_NUMBER_START = re.compile(r"-?\d")
-
-
-def parse_partial_json(text: str) -> Any:
-    """Parse `text`, the beginning of a JSON text; None if it has no value yet."""
-    try:
-        return _any_value.validate_json(_drop_last_number(text), experimental_allow_partial="trailing-strings")
-    except ValueError:
-        return None
-
-
-def _drop_last_number(text: str) -> str:
-    """Return the text without a number at its end, which may still grow; digits in a string stay."""
-    before = text.rstrip("0123456789.eE+-")
-    number = _NUMBER_START.search(text, len(before))
-    if number is None:
-        return text
-    ends = [string[1] for string in _STRING.finditer(text)]
-    return text if ends and not ends[-1] else text[: number.start()]
 
 
 def decode_json_or_text(text: str) -> Any:
@@ -90,12 +65,6 @@ def extract_block_text(block: Any) -> str:
 def dict_items(value: Any) -> list[dict[str, Any]]:
     """Return the objects of a JSON array; empty for any other value."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def make_add_operation(key: str, value: Any) -> dict[str, Any]:
-    """Return the JSON Patch operation that sets a key of the state."""
-    path = key.replace("~", "~0").replace("/", "~1")
-    return {"op": "add", "path": f"/{path}", "value": value}
 
 
 def drop_oldest(entries: dict[Any, Any], limit: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rightseat.agents._peer.client import PeerErrors
-from rightseat.agents._peer.json_text import SHAPE_ERRORS, dict_items, make_add_operation, parse_partial_json, to_text
+from rightseat.agents._peer.json_text import SHAPE_ERRORS, dict_items, to_text
 from rightseat.agents.agui.interrupts import interrupt_from_custom, interrupt_from_outcome
 from rightseat.agents.agui.peer_output import PeerOutput, UnstreamedOutput
 from rightseat.agents.agui.request import select_client_tools
@@ -25,6 +25,7 @@ from rightseat.types.events import (
     StateSnapshot,
     Usage,
 )
+from rightseat.types.partial_json import make_add_operation, parse_partial_json
 from rightseat.types.turn import Turn
 
 AGUIEvent = dict[str, Any]

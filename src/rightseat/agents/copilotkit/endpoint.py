@@ -94,7 +94,7 @@ class CopilotKitOptions(AgentOptions, frozen=True, kw_only=True):
     """Seconds after which the endpoint is asked again what it has."""
 
 
-class CopilotKitEndpoint(PeerSource):
+class CopilotKitSource(PeerSource):
     """An AgentSource of one remote endpoint. Until discovery succeeds it lists the configured agents, or one
     named like the endpoint, as down."""
 
@@ -147,5 +147,5 @@ class CopilotKitEndpoint(PeerSource):
         )
 
 
-def copilotkit(name: str, options: Mapping[str, Any]) -> CopilotKitEndpoint:
-    return CopilotKitEndpoint(name, parse_agent_options("copilotkit", name, options, CopilotKitOptions))
+def copilotkit(name: str, options: Mapping[str, Any]) -> CopilotKitSource:
+    return CopilotKitSource(name, parse_agent_options("copilotkit", name, options, CopilotKitOptions))

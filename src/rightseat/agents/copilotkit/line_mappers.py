@@ -18,7 +18,7 @@ from rightseat.agents.langgraph.event_mapper import GraphStateTracker, LangGraph
 from rightseat.agents.langgraph.interrupts import COPILOTKIT_MESSAGES, COPILOTKIT_VALUE
 from rightseat.agents.langgraph.model_outputs import ModelOutputs
 from rightseat.agents.langgraph.request import list_state_messages
-from rightseat.types.events import Event
+from rightseat.types.events import EXIT, Custom, Event
 from rightseat.types.turn import Turn
 
 END_NODE = "__end__"
@@ -63,8 +63,11 @@ class LangGraphLineMapper:
                 return self.mapper.on_updates(chunk.get("chunk") if isinstance(chunk, dict) else None)
             case "on_copilotkit_state_sync":
                 return self.on_state_sync(wire.decode_json(line))
-            case "on_interrupt" | "on_copilotkit_interrupt":
-                self.on_interrupt(wire.decode_json(line))
+            case "on_interrupt":
+                self.add_interrupt(decode_json_container(wire.decode_json(line).get("value")))
+                return ()
+            case "on_copilotkit_interrupt":
+                self.on_copilotkit_interrupt(wire.decode_json(event.data))
                 return ()
             case _:
                 return self.mapper.on_event(event)
@@ -76,16 +79,21 @@ class LangGraphLineMapper:
             match message:
                 case {"actionExecutionId": str(call), "id": str(id)}:
                     self.result_message_ids[call] = id
-        return self.mapper.on_values(state)
+        first = self.mapper.state.on_synced_node(self.node) if self.node and sync.get("active") is True else ()
+        # An agent that asks waits at its node, unless its endpoint says that it has ended.
+        has_exited = node == END_NODE and sync.get("running") is False and bool(self.mapper.interrupts)
+        return (*first, *self.mapper.on_values(state), *([Custom(EXIT, {})] if has_exited else ()))
 
-    def on_interrupt(self, line: dict[str, Any]) -> None:
+    def on_copilotkit_interrupt(self, data: Any) -> None:
+        """Add a question of `copilotkit_interrupt`: calls to the page's tools, or a text."""
+        messages = data.get("messages") if isinstance(data, dict) else None
+        items = [item for item in messages or () if "arguments" in item]
+        calls = [{"id": item.get("id"), "name": item.get("name"), "args": item["arguments"]} for item in items]
+        question = decode_json_container(data.get("value") if isinstance(data, dict) else None)
+        self.add_interrupt({COPILOTKIT_VALUE: question, COPILOTKIT_MESSAGES: [{"tool_calls": calls}]})
+
+    def add_interrupt(self, value: Any) -> None:
         """Add the interrupt in LangGraph's form. It has no id: only one can be open."""
-        value = decode_json_container(line.get("value"))
-        if isinstance(data := line.get("data"), dict):
-            items = [item for item in data.get("messages") or () if "arguments" in item]
-            calls = [{"id": item.get("id"), "name": item.get("name"), "args": item["arguments"]} for item in items]
-            question = decode_json_container(data.get("value"))
-            value = {COPILOTKIT_VALUE: question, COPILOTKIT_MESSAGES: [{"tool_calls": calls}]}
         self.mapper.add_interrupts([{"id": "0", "value": value}])
 
     def finish(self) -> Iterable[Event]:

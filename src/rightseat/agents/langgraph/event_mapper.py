@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from rightseat.agents._peer.client import PeerErrors
-from rightseat.agents._peer.json_text import SHAPE_ERRORS, make_add_operation
+from rightseat.agents._peer.json_text import SHAPE_ERRORS
 from rightseat.agents.langgraph import wire
 from rightseat.agents.langgraph.interrupts import GraphInterrupt, format_question, parse_interrupts, to_interrupt_event
 from rightseat.agents.langgraph.model_outputs import ModelOutput, ModelOutputs
@@ -27,6 +27,7 @@ from rightseat.types.events import (
     TextDelta,
 )
 from rightseat.types.language import Language
+from rightseat.types.partial_json import make_add_operation
 
 _CONTENT_KEY = b'"content":'
 _decode_string = msgspec.json.Decoder(str).decode
@@ -35,6 +36,7 @@ INTERRUPT_KEY = "__interrupt__"
 # Messages have their own events; the other keys are the client's own input.
 HIDDEN_KEYS = frozenset(("messages", "copilotkit", "tools", "ag-ui", INTERRUPT_KEY))
 _NEVER_EMITTED = object()
+_SYNCED_STEP = "synced"
 
 
 class LangGraphDeltaFastPath:
@@ -97,6 +99,9 @@ class GraphStateTracker:
 
     def on_node_start(self, event: LangChainEvent) -> Iterator[Event]:
         if event.name and (self.stream_subgraphs or not event.metadata.is_nested):
+            if self.running_steps.get(_SYNCED_STEP) == event.name:
+                self.running_steps[event.run_id] = self.running_steps.pop(_SYNCED_STEP)
+                return
             yield from self.end_steps()
             self.running_steps[event.run_id] = event.name
             yield StepStart(event.name)
@@ -107,6 +112,13 @@ class GraphStateTracker:
     def on_node_end(self, event: LangChainEvent) -> None:
         if event.run_id in self.running_steps:
             self.ending_steps.append(event.run_id)
+
+    def on_synced_node(self, node: str) -> Iterator[Event]:
+        """Start the first node, which the graph has told of with its state and not by an event of its own yet."""
+        if not self.has_started:
+            self.has_started = True
+            self.running_steps[_SYNCED_STEP] = node
+            yield StepStart(node)
 
     def on_values(self, state: Any) -> Iterator[Event]:
         """Take the top-level state between steps; it is emitted only after the first node has started."""

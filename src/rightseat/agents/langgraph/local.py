@@ -7,6 +7,7 @@ interrupts cannot be answered.
 from __future__ import annotations
 
 import importlib
+import logging
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -30,6 +31,7 @@ from rightseat.types.streams import closing
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Turn
 
+log = logging.getLogger(__name__)
 # The data fields that the mapper reads; others hold whole inputs and are not encoded.
 _READ_FIELDS = {"on_chat_model_stream": "chunk", "on_chat_model_end": "output", "on_tool_end": "output"}
 
@@ -57,7 +59,7 @@ class LocalGraph:
         if self._schema is None:
             graph = self._graph
             self._schema = parse_graph_schema(
-                graph.get_input_jsonschema(), graph.get_output_jsonschema(), graph.get_config_jsonschema()
+                make_state_schema(graph, "input"), make_state_schema(graph, "output"), graph.get_config_jsonschema()
             )
         return self._schema
 
@@ -103,6 +105,19 @@ class LocalGraph:
 
     def _build_config(self, thread: uuid.UUID, config: Mapping[str, Any]) -> dict[str, Any]:
         return {**config, "configurable": {**config.get("configurable", {}), "thread_id": str(thread)}}
+
+
+def make_state_schema(graph: Any, side: str) -> Any:
+    """Return the JSON Schema of the graph's input or output. Pydantic refuses a `typing.TypedDict` before Python 3.12:
+    then the schema has only the names of the keys."""
+    try:
+        return getattr(graph, f"get_{side}_jsonschema")()
+    except (RuntimeError, TypeError, ValueError) as error:
+        log.debug("the %s of a graph has no JSON Schema: %s", side, error)
+        # `input_schema` was called `input` before LangGraph 0.5.
+        builder = getattr(graph, "builder", None)
+        state_type = getattr(builder, f"{side}_schema", None) or getattr(builder, side, None)
+        return {"properties": {key: {} for key in getattr(state_type, "__annotations__", {})}}
 
 
 def to_server_sent_event(event: dict[str, Any]) -> ServerSentEvent:

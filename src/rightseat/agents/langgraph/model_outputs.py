@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.agents._peer.json_text import join_content_text, parse_partial_json, to_text
+from rightseat.agents._peer.json_text import join_content_text, to_text
 from rightseat.agents.langgraph.wire import (
     LangChainCallChunk,
     LangChainChunk,
@@ -30,6 +30,7 @@ from rightseat.types.events import (
     Usage,
     text_events,
 )
+from rightseat.types.partial_json import parse_partial_json
 
 
 class ModelOutputs:

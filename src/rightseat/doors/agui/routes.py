@@ -83,13 +83,16 @@ async def stream_reply(
 
 
 async def is_stored(turn: Turn, store: ThreadStore) -> bool:
-    """Whether the store has the turn's thread. If the store fails, the turn is answered all the same."""
+    """Whether the store has the turn's thread. If the store fails, a new question is answered all the same."""
     try:
         return await store.has_thread(turn.owner, turn.thread)
     except StoreDamaged:
         # Whether this run has run before cannot be read.
         raise
     except StoreFailed:
+        if turn.is_continuation:
+            # What it continues is in the store.
+            raise
         return False
 
 

@@ -30,6 +30,7 @@ REFUSED = {
     "lora": "adapters are chosen in the configuration. Leave it out.",
     "grammar_lazy": "a grammar applies from the first token on. Leave it out.",
     "grammar_triggers": "a grammar applies from the first token on. Leave them out.",
+    "grammar_trigger_words": "a grammar applies from the first token on. Leave them out.",
 }
 
 

@@ -16,6 +16,7 @@ from rightseat.doors.llamacpp.write import (
 )
 from rightseat.errors import RightseatError, UpstreamOverloaded
 from rightseat.http.endpoint import Door, Host, Probe, Request, Route, describe_error, make_full_response, make_reply
+from rightseat.http.refusals import report_refusal
 from rightseat.http.reply import Reply
 from rightseat.types.streams import merge_unless_single
 from rightseat.types.text import decode_or_none
@@ -44,6 +45,7 @@ async def reply_ranking(request: Request, host: Host, name: str | None, body: Re
     try:
         scores, usage = await host.rerank(name, body.query, body.documents or body.texts or [], request.owner)
     except RightseatError as error:
+        report_refusal(error)
         yield make_error_response(error)
         return
     yield make_full_response(200, encode(format_ranking(body, scores, usage)))
@@ -57,6 +59,7 @@ async def reply_props(host: Host, name: str | None, alias: str) -> Reply:
     try:
         props = await host.get_engine_props(name)
     except RightseatError as error:
+        report_refusal(error)
         yield make_error_response(error)
         return
     yield make_full_response(200, encode(props | {"model_alias": alias}))
@@ -73,6 +76,7 @@ async def reply_slots(host: Host, name: str | None, *, needs_idle: bool) -> Repl
         if needs_idle and all(slot.get("is_processing") for slot in slots):
             raise UpstreamOverloaded("All slots are busy: try later.")
     except RightseatError as error:
+        report_refusal(error)
         yield make_error_response(error)
         return
     yield make_full_response(200, encode(slots))

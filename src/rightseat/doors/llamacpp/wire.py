@@ -46,6 +46,7 @@ class CompletionOptions(EngineSampling, kw_only=True):
     lora: list[Any] | None = None
     grammar_lazy: bool | None = None
     grammar_triggers: list[Any] | None = None
+    grammar_trigger_words: list[Any] | None = None
 
 
 class LlamaCompletionRequest(CompletionOptions, kw_only=True):

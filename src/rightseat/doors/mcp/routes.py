@@ -12,7 +12,7 @@ from rightseat.doors.mcp.active_calls import CallMessage, McpCallRegistry
 from rightseat.doors.mcp.read import get_session_id, make_session_id, parse_message, parse_request
 from rightseat.doors.mcp.tool_call import ServedToolCall, make_turn
 from rightseat.doors.mcp.wire import JsonRpcError, JsonRpcMessage, McpRequest, make_response
-from rightseat.errors import INTERNAL_ERROR, RightseatError
+from rightseat.errors import INTERNAL_ERROR, CallerError, NotFound, RightseatError
 from rightseat.http.endpoint import (
     SSE_HEADERS,
     Door,
@@ -24,6 +24,7 @@ from rightseat.http.endpoint import (
     make_full_response,
     make_reply,
 )
+from rightseat.http.refusals import report_refusal
 from rightseat.http.reply import Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
 from rightseat.types.streams import closing
@@ -64,6 +65,7 @@ def handle_message(request: Request, host: Host) -> Reply:
         stateless = rpc.stateless
         return handle_request(rpc, request, host)
     except JsonRpcError as rpc_error:
+        report_refusal(to_rightseat_error(rpc_error))
         stateless = stateless or "mcp-method" in request.headers
         early = rpc_error.code in (wire.PARSE_ERROR, wire.INVALID_REQUEST)
         status = wire.HTTP_STATUS.get(rpc_error.code, wire.BAD_REQUEST) if stateless or early else 200
@@ -170,6 +172,11 @@ async def send_response(messages: AsyncIterator[dict[str, Any]]) -> Reply:
 
 async def send_accepted() -> Reply:
     yield ResponseStart(202, body=b"")
+
+
+def to_rightseat_error(rpc_error: JsonRpcError) -> RightseatError:
+    is_unknown = rpc_error.code in (wire.METHOD_NOT_FOUND, wire.RESOURCE_NOT_FOUND)
+    return NotFound(str(rpc_error)) if is_unknown else CallerError(str(rpc_error))
 
 
 def refuse(error: RightseatError) -> Reply:

@@ -362,7 +362,7 @@ def make_client(request: Request, query: OpenBBQuery, options: dict[str, Any], *
         workspace={"widgets": group_widgets(query.widgets), "state": as_dict(query.workspace_state)},
         shows_interrupts=False,
         shows_artifacts=shows_events,
-        chart_kinds=CHART_KINDS,
+        chart_kinds=CHART_KINDS if shows_events else None,
         base_url=request.base,
     )
 

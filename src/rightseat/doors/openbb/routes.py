@@ -31,6 +31,7 @@ from rightseat.http.endpoint import (
     make_full_response,
     make_reply,
 )
+from rightseat.http.refusals import report_refusal
 from rightseat.http.reply import Reply
 from rightseat.types.agent_card import NO_CARD, PLUGINS_OPTION, AgentCard, CardEndpoints
 from rightseat.types.streams import closing
@@ -243,6 +244,7 @@ async def read_and_stream(request: Request, host: Host) -> Reply:
     try:
         query = await asyncio.to_thread(read_query, request, host)
     except RightseatError as error:
+        report_refusal(error)
         reply = refuse(error)
     else:
         reply = stream_answer(query, host)
@@ -278,6 +280,7 @@ async def send_feedback(feedback: Feedback, host: Host) -> Reply:
     try:
         await host.report_feedback(feedback)
     except RightseatError as error:
+        report_refusal(error)
         async for part in refuse(error):
             yield part
         return

@@ -23,7 +23,6 @@ from rightseat.types.text import estimate_tokens
 from rightseat.types.turn import AppContext, Turn, add_date
 
 WORD = re.compile(r"[^\W_]+(?:[.-][^\W_]+)*")
-CJK = re.compile(r"[\u2e80-\uffef]")
 MAX_CHARS = 20_000
 STEM_LENGTH = 4
 SHARE_SENTENCES = {
@@ -56,7 +55,7 @@ def matches_added_data(question: str, added: str, widgets: Iterable[str]) -> boo
 def extract_words(text: str) -> set[str]:
     result: set[str] = set()
     for word in WORD.findall(text.lower()):
-        if CJK.search(word):
+        if any("\u2e80" <= char <= "\uffef" for char in word):
             # CJK text has no spaces: each pair of adjacent characters is a word.
             result |= {word[place : place + 2] for place in range(max(len(word) - 1, 1))}
         elif len(word) > 2 or any(sign.isdigit() for sign in word):

@@ -56,7 +56,7 @@ PARAGRAPH = "\n\n"
 FAILURE_FRAME = TEXT_EVENT + encode(f"{PARAGRAPH}{INTERNAL_ERROR.message} ({INTERNAL_ERROR.code})") + b"}\n\n"
 MAX_DETAIL = 2000
 GUARDRAIL_CODES = (GuardrailRefused.code, OutputGuarded.code)
-CUT_OFF_REASONS = ("length", "content_filter")
+CUT_SENTENCES = {"length": "cut_length", "content_filter": "cut_content_filter"}
 
 
 def refuse(error: RightseatError) -> Reply:
@@ -256,10 +256,10 @@ class OpenBBEventWriter:
             calls = (output.call for output in outputs if output and output.ended)
             yield from self.write_client_calls([*calls])
             return
-        if event.reason in CUT_OFF_REASONS:
-            yield from self.write_sentence(self.say(event.reason))
+        if event.reason in CUT_SENTENCES:
+            yield from self.write_sentence(get_sentence(CUT_SENTENCES[event.reason], self.request.language))
         elif not self.has_text and not self.has_output:
-            yield from self.write_sentence(self.say("no_answer"))
+            yield from self.write_sentence(get_sentence("no_answer", self.request.language))
         elif self.request.sources and self.request.shows_events:
             collection = {"citations": make_citations(self.request.sources)}
             yield from self.write_sse("copilotCitationCollection", collection)

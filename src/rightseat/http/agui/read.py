@@ -119,7 +119,10 @@ def parse_turn(run_input: RunAgentInput, agent: str, request: Request) -> Turn:
         run=run_input.run_id,
         owner=request.owner,
         client=TurnClient(
-            headers=request.forwarded_headers, base_url=request.base, forwarded=ForwardedProps(run_input.props)
+            headers=request.forwarded_headers,
+            public_key=request.public_key,
+            base_url=request.base,
+            forwarded=ForwardedProps(run_input.props),
         ),
     )
 

@@ -18,6 +18,7 @@ from rightseat.http.agui.read import RunAgentInput, parse_legacy_answer, parse_r
 from rightseat.http.agui.visible_branch import ReplayedPrefix, replayed_prefix
 from rightseat.http.agui.write import FAILURE_FRAME, AguiEncoder, encode_frame, make_error_reply
 from rightseat.http.endpoint import SSE_HEADERS, Request, ThreadService
+from rightseat.http.refusals import report_refusal
 from rightseat.http.reply import DirectWriter, Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT
 from rightseat.types.agents import Responder
@@ -141,6 +142,7 @@ async def stream_thread(open_stream: OpenStream, replay: ThreadReplay) -> Reply:
     try:
         items = await open_stream()
     except Conflict as error:
+        report_refusal(error)
         # Only now is it known that another run holds the thread; CopilotKit's clients understand a 409.
         async with closing(make_error_reply(error)) as reply:
             async for part in reply:

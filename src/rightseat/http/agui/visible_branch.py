@@ -151,7 +151,7 @@ class BranchFilter:
         match entry:
             case TextStart(id) | ReasoningStart(id) | CallStart(id):
                 self.open_ids.add(id)
-            case TextEnd(id) | ReasoningEnd(id) | CallEnd(id):
+            case TextEnd(id) | ReasoningEnd(id) | CallEnd(id) | CallResult(id):
                 self.open_ids.discard(id)
             case _:
                 self.running = isinstance(entry, RunStarted) or (self.running and not is_run_end(entry))
@@ -162,6 +162,10 @@ class BranchFilter:
                 return None
             self.track(entry)
             return entry
+        if isinstance(entry, CallResult) and entry.id in self.open_ids:
+            # Of a call that proved invalid only the result is hidden.
+            self.track(entry)
+            return CallEnd(entry.id)
         if not (self.running and is_run_end(entry)):
             return None
         self.running = False

@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from rightseat.errors import INTERNAL_ERROR, RightseatError
 from rightseat.http.agui.read import INPUT_REQUIRED
 from rightseat.http.endpoint import SSE_HEADERS, format_retry_after, make_reply
@@ -44,6 +46,7 @@ from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message,
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
 
+_encode_text = msgspec.json.Encoder().encode
 CUT_CALL_RESULT = '{"error":{"code":"stopped","message":"The answer was stopped before this call was whole."}}'
 CUSTOM_NAMES: dict[type, str] = {Artifact: "artifact", Citations: "citations", Suggestions: "suggestions"}
 TITLES = {400: "Invalid request body", 401: "Unauthorized", 404: "Not found", 409: "Thread already running"}
@@ -116,7 +119,12 @@ class AguiEncoder:
             self.text_id = event.id
             head = {"type": "TEXT_MESSAGE_CONTENT", "messageId": event.id}
             self.text_prefix = b"data: " + encode_json(head)[:-1] + b',"delta":'
-        return self.text_prefix + encode_json(event.text) + b"}\n\n"
+        try:
+            # Hot path: a text needs none of what encode_json looks for.
+            text = _encode_text(event.text)
+        except UnicodeEncodeError:
+            text = encode_json(event.text)
+        return self.text_prefix + text + b"}\n\n"
 
     def convert(self, event: Event) -> list[dict[str, Any]]:
         match event:
@@ -165,8 +173,10 @@ class AguiEncoder:
                 self.open_calls.discard(id)
                 return [{"type": "TOOL_CALL_END", "toolCallId": id}]
             case CallResult(id, content):
+                # A call that proved invalid has a result and no end; clients need both.
+                end = self.convert_call(CallEnd(id)) if id in self.open_calls else []
                 result = {"messageId": f"result-{id}", "toolCallId": id, "content": content, "role": "tool"}
-                return [{"type": "TOOL_CALL_RESULT", **result}]
+                return [*end, {"type": "TOOL_CALL_RESULT", **result}]
 
     def convert_step(self, event: StepStart | StepEnd) -> list[dict[str, Any]]:
         """Convert a step event. Clients refuse a step that is opened twice or that ends without a start in

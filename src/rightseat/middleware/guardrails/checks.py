@@ -109,7 +109,7 @@ class RemoteCheck(Check):
     async def verdict(self, text: str, direction: Direction, turn: Turn) -> Verdict:
         try:
             async with asyncio.timeout(self.seconds):
-                response = await self.post(self.build_body(text, direction, turn))
+                response = await self.post(self.build_body(text, direction, turn), turn.client.public_key)
         except (OSError, TimeoutError, msgspec.MsgspecError) as error:
             return handle_check_failure(self.name, self.on_failure, type(error).__name__)
         if response is None or response.status not in ("allowed", "denied"):
@@ -130,10 +130,11 @@ class RemoteCheck(Check):
         }
         return msgspec.json.encode(body)
 
-    async def post(self, body: bytes) -> ValidationResponse | None:
+    async def post(self, body: bytes, public_key: str) -> ValidationResponse | None:
+        """Ask the service with the operator's key, else with the page's."""
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if self.key is not None:
-            headers[KEY_HEADER] = self.key.reveal()
+        if key := self.key.reveal() if self.key is not None else public_key:
+            headers[KEY_HEADER] = key
         deadline = asyncio.get_running_loop().time() + self.seconds
         response = await self.client.send(format_request_head("POST", self.address, headers), body, deadline)
         try:

@@ -24,6 +24,8 @@ from rightseat.types.events import (
     ReasoningEnd,
     ReasoningStart,
     RunFinished,
+    StateDelta,
+    StateSnapshot,
     SubRunEvent,
     Suggestions,
     TextDelta,
@@ -31,6 +33,7 @@ from rightseat.types.events import (
     TextStart,
     text_events,
 )
+from rightseat.types.json_values import encode_json
 from rightseat.types.stores import IdGenerator
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
@@ -121,22 +124,32 @@ class OutputFilter:
                 return [*rest, event]
             case RunFinished():
                 return [*await self.flush(), event]
-            case CallStart() | CallArgs() | CallEnd():
-                size = sum(len(part.json) for part in self.calls.get(event.id, ()) if isinstance(part, CallArgs))
-                return await run_sized(size if isinstance(event, CallEnd) else 0, self.hold_call, event)
+            case CallStart() | CallArgs() | CallEnd() | CallResult():
+                return await self.filter_call_event(event)
             case SubRunEvent(run, event=inside):
                 self.current_text_id = ""
                 answer = self.nested.setdefault(run, OutputFilter(self.guard, self.turn))
                 return [replace(event, event=part) for part in await answer.filter_event(inside)]
-            case Suggestions() | CallResult():
-                size = len(event.content) if isinstance(event, CallResult) else 0
-                return await run_sized(size, self.filter_side_event, event)
+            case Suggestions() | StateDelta() | StateSnapshot():
+                return self.filter_side_event(event)
             case _:
                 pass
         self.open_items.track(event)
         return [event]
 
-    def filter_side_event(self, event: Suggestions | CallResult) -> list[Event]:
+    async def filter_call_event(self, event: CallStart | CallArgs | CallEnd | CallResult) -> list[Event]:
+        size = self.measure_call(event.id) if isinstance(event, CallEnd | CallResult) else 0
+        if not isinstance(event, CallResult):
+            return await run_sized(size, self.hold_call, event)
+        # A call that proved invalid has no end, and is held until here.
+        held = await run_sized(size, self.release_call, event.id) if event.id in self.calls else []
+        return [*held, *await run_sized(len(event.content), self.filter_side_event, event)]
+
+    def filter_side_event(self, event: Suggestions | CallResult | StateDelta | StateSnapshot) -> list[Event]:
+        if isinstance(event, StateDelta | StateSnapshot):
+            if self.guard.output:
+                self.check_json(encode_json(event.patch if isinstance(event, StateDelta) else event.state).decode())
+            return [event]
         if isinstance(event, Suggestions):
             # A model may have written suggestions: drop the denied ones.
             prompts = tuple(prompt for prompt in event.prompts if not self.guard.output.find_denied(prompt))
@@ -176,16 +189,23 @@ class OutputFilter:
         """Hold a call until it is complete: JSON escapes could hide denied words."""
         if not self.guard.output:
             return [event]
-        held = self.calls.setdefault(event.id, [])
-        held.append(event)
-        if not isinstance(event, CallEnd):
-            return []
-        del self.calls[event.id]
+        self.calls.setdefault(event.id, []).append(event)
+        return self.release_call(event.id) if isinstance(event, CallEnd) else []
+
+    def measure_call(self, id: str) -> int:
+        return sum(len(part.json) for part in self.calls.get(id, ()) if isinstance(part, CallArgs))
+
+    def release_call(self, id: str) -> list[Event]:
+        """Return the events of a held call after a check of its arguments."""
+        held = self.calls.pop(id)
         arguments = "".join(part.json for part in held if isinstance(part, CallArgs))
-        for text in iterate_json_texts(arguments):
+        self.check_json(arguments)
+        return held
+
+    def check_json(self, json: str) -> None:
+        for text in iterate_json_texts(json):
             if problem := self.guard.output.find_denied(text):
                 raise RuleViolation(problem)
-        return held
 
     def stop_answer(self, violation: RuleViolation) -> Iterator[Event]:
         """Yield the end of a stopped answer, with the replacement text, or raise OutputGuarded."""

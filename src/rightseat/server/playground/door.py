@@ -8,6 +8,7 @@ from typing import Any
 from rightseat.errors import NotFound, RightseatError
 from rightseat.http.auth import LOCAL_OWNER
 from rightseat.http.endpoint import Door, Request, Route, decode_body, make_full_response, make_reply
+from rightseat.http.refusals import report_refusal
 from rightseat.http.reply import Reply
 from rightseat.http.static import CONTENT_TYPES, PAGE_HEADERS, StaticFiles
 from rightseat.models.llamacpp import prompt_log
@@ -34,6 +35,7 @@ async def stream_json_reply(answer: Awaitable[Any]) -> Reply:
     try:
         body = encode_json(await answer)
     except RightseatError as error:
+        report_refusal(error)
         yield make_error_response(error)
     else:
         yield make_full_response(200, body, (b"cache-control", b"no-store"))
@@ -53,7 +55,8 @@ def make_playground_door(runtime: Callable[[], Runtime], doors: Sequence[Door]) 
         """Serve the page to a browser, and to other clients the list of doors as text."""
         if "text/html" in request.headers.get("accept", ""):
             return serve_page(request, host)
-        lines = "".join(f"  {door.name:<12}{door.hint(request.base)}\n" for door in doors)
+        hints = ((door.name, door.hint(request.base)) for door in doors)
+        lines = "".join(f"  {name:<12}{hint}\n" for name, hint in hints if hint)
         text = f"rightseat is running. Its doors, and how a client finds them:\n\n{lines}"
         return make_reply(200, text.encode(), content_type=b"text/plain; charset=utf-8")
 

@@ -41,7 +41,7 @@ async def describe_server(runtime: Runtime, doors: Sequence[Door], request: Requ
         "charts": has_charts(),
         "assistants": list(list_assistants(runtime)),
         "examples": list(list_examples(runtime)),
-        "doors": [{"name": door.name, "hint": door.hint(request.base)} for door in doors],
+        "doors": [{"name": door.name, "hint": hint} for door in doors if (hint := door.hint(request.base))],
     }
 
 

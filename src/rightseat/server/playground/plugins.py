@@ -4,7 +4,7 @@ directly with a person's arguments, as a normal run without a model."""
 from __future__ import annotations
 
 import time
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -13,14 +13,16 @@ from rightseat.engine.toolsets import DIRECT_CALLS
 from rightseat.errors import NotFound
 from rightseat.http.endpoint import Request
 from rightseat.http.fetch.fetch import record_requests
-from rightseat.plugins.catalog import CatalogEntry, LoadedPlugin
-from rightseat.plugins.flows.diagram import PlacedNode, RoutedEdge, build_diagram, compute_layout
-from rightseat.plugins.plugin import Flow
 from rightseat.types.events import CallResult, Interrupt, RunFailed
 from rightseat.types.messages import Message, ToolCall
 from rightseat.types.streams import closing
 from rightseat.types.turn import InterruptAnswer, Turn, TurnClient
 from rightseat.wiring.runtime import Runtime
+
+if TYPE_CHECKING:
+    from rightseat.plugins.catalog import CatalogEntry, LoadedPlugin
+    from rightseat.plugins.flows.diagram import PlacedNode, RoutedEdge
+    from rightseat.plugins.plugin import Flow
 
 
 async def list_plugins(runtime: Runtime) -> list[dict[str, Any]]:
@@ -65,6 +67,9 @@ async def list_flows(runtime: Runtime) -> list[dict[str, Any]]:
 
 
 def draw_flow(flow: Flow) -> dict[str, Any]:
+    # Imported here: a server without plugins needs none of it.
+    from rightseat.plugins.flows.diagram import build_diagram, compute_layout
+
     flow_layout = compute_layout(build_diagram(flow))
     return {
         "id": flow.id,

@@ -1,5 +1,6 @@
 """Demo for an unconfigured `serve`: two tools, and a plugin with a flow that draws a chart.
 
+- tools: the tools. Imported for a demo only: making a tool of a function loads pydantic.
 - offer: which turns get the demo tools.
 - sales: the flow as a tool of the default assistant.
 - recognize: questions for the demo tools, recognized by rules.
@@ -9,17 +10,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec import structs
 
 from rightseat.config.settings import Config, PluginSettings
-from rightseat.tools.function import tool
 from rightseat.types.language import Language
 from rightseat.wiring.default_model import DEMO_MODEL, ModelChoice
-from rightseat.wiring.demo.offer import is_plain_turn
 
 PLUGINS = Path(__file__).parent / "plugins"
 CLOCK_TOOL, BOOKING_TOOL, SALES_TOOL = "demo_clock", "demo_book", "demo_sales"
@@ -34,24 +31,9 @@ DESCRIPTIONS: dict[str, dict[Language, str]] = {
 """What each demo tool does, for a person, by language. The models read the English sentence."""
 
 
-@tool(name=CLOCK_TOOL)
-def clock() -> str:
-    """Tell the time in UTC."""
-    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-@tool(name=BOOKING_TOOL, confirm=True)
-def book(people: int) -> str:
-    """Book a table in a restaurant."""
-    return f"A table for {people} is booked."
-
-
-TOOLS = tuple(replace(tool, is_offered=is_plain_turn) for tool in (clock, book))
-
-
 def is_demo(config: Config, choice: ModelChoice) -> bool:
     """Tell whether nothing of one's own is configured and a demo model answers."""
-    own = (config.assistants, config.plugins, config.agents, config.models, config.mcp, config.databases)
+    own = (config.assistants, config.plugins, config.agents, config.chat_models, config.mcp, config.databases)
     return not any(own) and (choice.demo or choice.model == DEMO_MODEL)
 
 
