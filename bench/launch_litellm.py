@@ -1,4 +1,6 @@
-"""`python launch_litellm.py UPSTREAM`: becomes LiteLLM's proxy, and says where once it answers.
+"""`python launch_litellm.py UPSTREAM [SETTINGS]`: becomes LiteLLM's proxy, and says where once it answers.
+
+SETTINGS is JSON that is added to its general settings.
 
 Run by the Python of LiteLLM's own environment: standard library only.
 """
@@ -15,13 +17,13 @@ from pathlib import Path
 POLL = 0.1
 
 
-def format_config(upstream: str) -> str:
+def format_config(upstream: str, settings: str = "{}") -> str:
     """JSON is YAML too."""
     params = {"model": "openai/bench", "api_base": f"{upstream}/v1", "api_key": "bench"}
     return json.dumps(
         {
             "model_list": [{"model_name": "bench", "litellm_params": params}],
-            "general_settings": {"master_key": "os.environ/LITELLM_MASTER_KEY"},
+            "general_settings": {"master_key": "os.environ/LITELLM_MASTER_KEY", **json.loads(settings)},
         }
     )
 
@@ -52,7 +54,7 @@ def write_ready_file(url: str, server: int) -> None:
 def main() -> None:
     port, server = free_port(), os.getpid()
     config = Path("litellm.yaml")
-    config.write_text(format_config(sys.argv[1]))
+    config.write_text(format_config(*sys.argv[1:]))
     # The child watches, so that the process which is measured is LiteLLM alone.
     if os.fork() == 0:
         write_ready_file(f"http://127.0.0.1:{port}", server)

@@ -1,6 +1,7 @@
-"""Program of the scenario `shared_store`: streams that append paced tokens to a store, as the runs of one worker do.
+"""Program of the scenarios `shared_store` and `postgres_store`: streams that append paced tokens, as runs do.
 
-`python -m bench.store_writer FOLDER one|shared STREAMS TOKENS`; prints CPU per token and how long entries waited.
+`python -m bench.store_writer PLACE one|shared|memory|postgres STREAMS TOKENS` prints CPU per token and how long entries
+waited. PLACE is a folder, or the URL of a database.
 """
 
 import asyncio
@@ -11,9 +12,12 @@ from functools import partial
 from pathlib import Path
 
 from bench.rows import quantile
+from rightseat.stores.memory import MemoryStore
 from rightseat.stores.sqlite import SQLiteStore
 from rightseat.stores.sqlite.shared import SharedSQLiteStore
 from rightseat.types.events import RunFinished, TextDelta
+from rightseat.types.stores import MonitoredStore
+from rightseat.types.threads import ThreadStore
 from rightseat.types.turn import Owner
 
 RATE = 20
@@ -31,7 +35,7 @@ class Waits:
         self.seconds.append(time.perf_counter() - begun)
 
 
-async def write_stream(store: SQLiteStore, thread: str, tokens: int, delay: float, waits: Waits) -> None:
+async def write_stream(store: ThreadStore, thread: str, tokens: int, delay: float, waits: Waits) -> None:
     lease = await store.begin_run(OWNER, thread, "r", assistant="", name="")
     await asyncio.sleep(delay)
     last: asyncio.Future[None] | None = None
@@ -45,8 +49,20 @@ async def write_stream(store: SQLiteStore, thread: str, tokens: int, delay: floa
         await last
 
 
-async def main(folder: Path, mode: str, streams: int, tokens: int) -> None:
-    store = SharedSQLiteStore(folder, folder / "run") if mode == "shared" else SQLiteStore(folder)
+def open_store(place: str, mode: str) -> ThreadStore:
+    if mode == "memory":
+        return MemoryStore()
+    if mode == "postgres":
+        # Imported here: it needs an extra.
+        from rightseat.stores.postgres.store import PostgresStore
+
+        return PostgresStore(place)
+    folder = Path(place)
+    return SharedSQLiteStore(folder, folder / "run") if mode == "shared" else SQLiteStore(folder)
+
+
+async def main(place: str, mode: str, streams: int, tokens: int) -> None:
+    store = open_store(place, mode)
     waits = Waits()
     print("ready", flush=True)
     await asyncio.to_thread(sys.stdin.readline)
@@ -56,7 +72,7 @@ async def main(folder: Path, mode: str, streams: int, tokens: int) -> None:
     runs = [write_stream(store, f"{prefix}{n}", tokens, n / streams / RATE, waits) for n in range(streams)]
     await asyncio.gather(*runs)
     spent = time.process_time() - before
-    failure = store.failure
+    failure = store.failure if isinstance(store, MonitoredStore) else ""
     await store.close()
     waited = waits.seconds or [0.0]
     result = {
@@ -69,4 +85,4 @@ async def main(folder: Path, mode: str, streams: int, tokens: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])))
+    asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])))

@@ -17,10 +17,10 @@ MAX_COST_RATIO = 12.0
 """Windows are ten times as many as the flushes of one process."""
 
 
-async def run_writers(mode: str, writers: int, tokens: int) -> list[dict[str, Any]]:
+async def run_writers(mode: str, writers: int, tokens: int, place: str = "") -> list[dict[str, Any]]:
     """Run processes that append at the same time; returns what each measured."""
     with tempfile.TemporaryDirectory() as folder:
-        words = ["-m", "bench.store_writer", folder, mode, str(STREAMS), str(tokens)]
+        words = ["-m", "bench.store_writer", place or folder, mode, str(STREAMS), str(tokens)]
         pipe = asyncio.subprocess.PIPE
         processes = [
             await asyncio.create_subprocess_exec(sys.executable, *words, stdin=pipe, stdout=pipe)

@@ -66,9 +66,8 @@ class Verdict:
     """Runs that lost a worker and went on to an end of their own."""
 
 
-def check_client(client: OrderClient, folder: Path) -> Verdict:
+def check_client(client: OrderClient, log: LogCopy) -> Verdict:
     """Compare a client's sessions with the log of its thread, and the effects with one each."""
-    log = read_log(folder, client.thread)
     verdict = Verdict([f"{client.thread}: {problem}" for problem in client.problems])
     verdict.continued = count_continued(log)
     problems = [*check_effects(client), *check_runs(log)]

@@ -55,13 +55,14 @@ class OrderClient:
         event: dict[str, str] = frame.json
         return event["type"] == "RUN_ERROR" or (event["type"] == "RUN_FINISHED" and event["runId"] == self.run)
 
-    async def order(self, url: str) -> None:
-        """Order and answer questions until the flow has ended. A connection error propagates."""
+    async def order(self, choose_url: Callable[[], str]) -> None:
+        """Order and answer questions, each at the server chosen for it, until the flow has ended. A connection error
+        propagates."""
         for _ in range(MAX_REQUESTS):
             if self.is_done:
                 return
             self.begin_run()
-            await self.post(url, RUN_PATH)
+            await self.post(choose_url(), RUN_PATH)
             self.read_end()
         self.problems.append(f"the flow has not ended after {MAX_REQUESTS} requests")
 

@@ -7,10 +7,11 @@ import os
 import random
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evals.crashes.checker import check_client
+from evals.crashes.checker import LogCopy, check_client, read_log
 from evals.crashes.client import OrderClient
 from evals.crashes.shop import ShopApi, make_server, serve_shop
 from tests.kit.server import POLL_SECONDS, RightseatProcess
@@ -72,6 +73,8 @@ class DrillReport:
     replayed: int = 0
     lost_deltas: int = 0
     effects: int = 0
+    repeated: int = 0
+    """Effects that happened more than once."""
     seconds: float = 0
     problems: list[str] = field(default_factory=list)
 
@@ -101,7 +104,7 @@ class CrashDrill:
         try:
             switch = KillSwitch(server)
             clients = self.make_clients("whole", switch)
-            await asyncio.gather(*(client.order(server.url) for client in clients))
+            await asyncio.gather(*(client.order(lambda: server.url) for client in clients))
             self.check(clients)
             self.report.events = switch.passed
             for point in range(points):
@@ -118,7 +121,9 @@ class CrashDrill:
         """Kill the server while clients order, let them order to the end at the next one, and return that."""
         switch = KillSwitch(server, kill_at, self.random.uniform(0, MAX_DELAY))
         clients = self.make_clients(name, switch)
-        outcomes = await asyncio.gather(*(client.order(server.url) for client in clients), return_exceptions=True)
+        outcomes = await asyncio.gather(
+            *(client.order(lambda: server.url) for client in clients), return_exceptions=True
+        )
         for outcome in outcomes:
             if outcome is not None and not isinstance(outcome, OSError):
                 raise outcome
@@ -128,7 +133,7 @@ class CrashDrill:
         server = await start_server(self.home, self.workers)
         for client in clients:
             await client.recover(server.url, by_connect=self.random.random() < 0.7)
-        await asyncio.gather(*(client.order(server.url) for client in clients))
+        await asyncio.gather(*(client.order(lambda: server.url) for client in clients))
         self.check(clients)
         return server
 
@@ -141,7 +146,7 @@ class CrashDrill:
         choices = [self.random.random() < 0.7 for _ in clients]
         await asyncio.gather(
             *(
-                order_through_crash(client, server.url, by_connect=choice)
+                order_through_crash(client, lambda: server.url, by_connect=choice)
                 for client, choice in zip(clients, choices, strict=True)
             )
         )
@@ -150,17 +155,21 @@ class CrashDrill:
         self.check(clients)
         return server
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether others go on when a process is killed."""
+        return self.workers > 1
+
     def make_clients(self, name: str, switch: KillSwitch) -> list[OrderClient]:
         self.api.on_event = switch.count
         names = [f"{name}-{number}" for number in range(CLIENTS)]
-        goes_on = self.workers > 1
-        return [OrderClient(f"t-{name}", name, self.api, switch.count, goes_on=goes_on) for name in names]
+        return [OrderClient(f"t-{name}", name, self.api, switch.count, goes_on=self.goes_on) for name in names]
 
     def check(self, clients: list[OrderClient]) -> None:
         for client in clients:
-            verdict = check_client(client, self.home / "data")
+            verdict = check_client(client, self.read_log(client.thread))
             self.report.problems += verdict.problems
-            if self.workers > 1 and verdict.lost_deltas:
+            if self.goes_on and verdict.lost_deltas:
                 self.report.problems.append(f"{client.thread}: saw {verdict.lost_deltas} frames that were not logged")
             self.report.frames += verdict.frames
             self.report.lost_deltas += verdict.lost_deltas
@@ -169,21 +178,25 @@ class CrashDrill:
             self.report.cut += client.cut
             self.report.continued += verdict.continued
         self.report.effects = self.api.effects.total()
+        self.report.repeated = sum(count - 1 for count in self.api.effects.values())
+
+    def read_log(self, thread: str) -> LogCopy:
+        return read_log(self.home / "data", thread)
 
 
-async def order_through_crash(client: OrderClient, url: str, *, by_connect: bool) -> None:
+async def order_through_crash(client: OrderClient, choose_url: Callable[[], str], *, by_connect: bool) -> None:
     """Order to the end; where the connection breaks, ask what became of the run, and go on."""
     try:
-        await client.order(url)
+        await client.order(choose_url)
     except OSError:
         # The kernel may still give a connection to the worker that was killed.
         async with asyncio.timeout(RECOVER_SECONDS):
             while True:
                 with contextlib.suppress(OSError):
-                    await client.recover(url, by_connect=by_connect)
+                    await client.recover(choose_url(), by_connect=by_connect)
                     break
                 await asyncio.sleep(POLL_SECONDS)
-        await client.order(url)
+        await client.order(choose_url)
 
 
 async def start_server(home: Path, workers: int) -> RightseatProcess:

@@ -75,24 +75,31 @@ async def serve_shop(home: Path) -> AsyncIterator[ShopApi]:
     api = ShopApi()
     async with serve_app(api) as url:
         api.url = url
-        folder = home / "plugins" / "shop"
-        (folder / "flows").mkdir(parents=True)
-        (folder / "openapi.yaml").write_text(DOCUMENT.replace("URL", url), "utf-8")
-        (folder / "flows" / "order.yaml").write_text(FLOW, "utf-8")
-        turns = [{"when": {"user": "^Tell"}, "say": WORDS, "pace_ms": 5}]
-        (home / "turns.json").write_text(json.dumps({"turns": turns}), "utf-8")
+        write_shop(home, DOCUMENT.replace("URL", url), FLOW, [{"when": {"user": "^Tell"}, "say": WORDS, "pace_ms": 5}])
         yield api
 
 
-def make_server(home: Path, workers: int = 1) -> RightseatProcess:
-    config = f"""
+def write_shop(home: Path, document: str, flow: str, turns: list[dict[str, Any]]) -> None:
+    """Write a plugin with one flow, and the script of the model."""
+    folder = home / "plugins" / "shop"
+    (folder / "flows").mkdir(parents=True)
+    (folder / "openapi.yaml").write_text(document, "utf-8")
+    (folder / "flows" / "order.yaml").write_text(flow, "utf-8")
+    (home / "turns.json").write_text(json.dumps({"turns": turns}), "utf-8")
+
+
+def write_tables(home: Path) -> str:
+    """Write the configuration without that of the store."""
+    return f"""
 [models.m]
 spec = "scripted:{home / "turns.json"}"
 [[plugins]]
 path = "{home / "plugins"}"
 allow = ["127.0.0.1"]
 retries = 0
-[store]
-path = "{home / "data"}"
 """
+
+
+def make_server(home: Path, workers: int = 1) -> RightseatProcess:
+    config = f'{write_tables(home)}[store]\npath = "{home / "data"}"\n'
     return RightseatProcess(config=config, args=["--workers", str(workers)] if workers > 1 else [])
