@@ -24,6 +24,7 @@ def list_commands() -> dict[str, list[str]]:
         "caps": [python, "-m", "checks.caps"],
         "names": [python, "-m", "checks.names"],
         "demands": [python, "-m", "checks.demands"],
+        "seeds": [python, "-m", "checks.seeds"],
         "duplicates": [python, "-m", "checks.duplicates"],
         "dependencies": [python, "-m", "checks.dependencies"],
         "reference": [python, "-m", "checks.reference"],
@@ -50,7 +51,8 @@ def main() -> int:
         if code == 0:
             last = (
                 output.splitlines()[-1]
-                if name in {"caps", "demands", "dependencies", "duplicates", "hosts, secrets", "imports", "reference"}
+                if name
+                in {"caps", "demands", "dependencies", "duplicates", "hosts, secrets", "imports", "reference", "seeds"}
                 else ""
             )
             print(f"  ok   {name:<15}{seconds:5.1f} s  {last}".rstrip(), flush=True)

@@ -21,8 +21,8 @@ BOUNDARIES: dict[str, tuple[str, ...]] = {
         "rightseat.runtime.runs:RunSupervisor.run",
         "rightseat.runtime.threads:ThreadRuns.record_run",  # its events in the log of a thread
         "rightseat.runtime.threads:ActiveRun.append_end",  # its end there
-        "rightseat.http.reply:write_or_fail",  # its events on the wire
-        "rightseat.server.app:App.handle_http",  # a request before its reply begins
+        "rightseat.http.reply:send_reply",  # its events on the wire
+        "rightseat.server.app:App.__call__",  # a request before its reply begins
     ),
     "a tool call": (
         "rightseat.engine.tool_calls:ToolCallBatch.run_call",

@@ -14,6 +14,7 @@ from checks.files import ROOT
 
 # Declared, and used although nothing under src/ imports it.
 UNIMPORTED = {
+    "pywhispercpp": "models/whisper/recognise.py loads it by name, in a child process",
     "pypdfium2": "documents/pdf.py loads it by name, in a child process",
     "uvloop": "uvicorn takes it for its event loop where it is installed",
     "xllamacpp": "models/llamacpp/child.py loads it by name, in a child process",
@@ -25,6 +26,9 @@ FAMILIES = {
     "rightseat/plugins/sql/drivers/duckdb.py": "duckdb",
     "rightseat/plugins/sql/drivers/mysql.py": "mysql",
     "rightseat/plugins/sql/drivers/postgres.py": "postgres",
+    "rightseat/live/postgres.py": "cluster",
+    "rightseat/live/valkey_server.py": "cluster",
+    "rightseat/stores/postgres/": "cluster",
 }
 REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[(?P<extras>[^]]*)\])?")
 MISSING = {"ImportError", "ModuleNotFoundError"}

@@ -62,7 +62,7 @@ An error of a vendor's server becomes one of these codes, the same for all vendo
 | the process of a local model ends | [local_model_died](errors/local_model_died.md) |
 
 A failed run is one line of the log, with its code, thread, run and request id, and a call of the
-[hook `on_error`](hooks.md#when-a-run-fails).
+[hook `on_error`](hooks.md#when-something-fails).
 """
 
 

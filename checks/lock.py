@@ -40,6 +40,7 @@ def main() -> int:
         compile_lock(uv, "requirements/run.txt", "pyproject.toml", "--group=setup")
         # The runtime's versions bind the development lock, so that one folder can hold both.
         compile_lock(uv, "requirements/dev.txt", "pyproject.toml", "--group=dev", "--constraints=requirements/run.txt")
+        compile_lock(uv, "requirements/cluster.txt", "requirements/cluster.in", "--constraints=requirements/run.txt")
         compile_lock(uv, "requirements/docs.txt", "requirements/docs.in")
         compile_lock(uv, "requirements/uv.txt", "requirements/uv.in")
         compile_lock(uv, "requirements/audit.txt", "requirements/audit.in")

@@ -118,7 +118,9 @@ def list_keys(kind: type[Struct]) -> Iterator[str]:
 
 def build_config_page() -> str:
     parts = [
-        f"{HEADER}\n# Every key of rightseat.toml\n\n[config.md](../config.md) explains what the tables are for.\n"
+        f"{HEADER}\n# Every key of rightseat.toml\n\n[config.md](../config.md) explains what the tables are for.\n\n"
+        "One key stands before all tables: `default`, the name of the assistant, model, agent or flow (`PLUGIN.FLOW`) "
+        "that answers where a client names none.\n"
     ]
     for title, kind in list_tables():
         rows = "\n".join(list_keys(kind))

@@ -29,9 +29,9 @@ FAILED, MAKE_FAILED, COULD_NOT_INSTALL, TIMED_OUT = 1, 2, 3, 124
 HANG_TIMEOUT = 3600.0
 """Seconds after which a step counts as stuck and is ended. No step takes as long, on any machine."""
 MARK_EXPRESSIONS = {
-    "test": "not peers and not long",
-    "test-peers": "(peers or long) and not model",
-    "test-model": "(peers or long) and model",
+    "test": "not peers and not long and not drill",
+    "test-peers": "(peers or long) and not model and not drill",
+    "test-model": "(peers or long) and model and not drill",
 }
 COVERED_PARTS = ("types", "tools", "http", "engine", "runtime", "middleware", "doors")
 COVERED_FOLDERS = (*(f"tests/unit/{part}" for part in COVERED_PARTS), "tests/contract")
@@ -129,8 +129,44 @@ def install_tools(target: Target) -> bool:
     return target.run_step("install", *build_make_command(".venv/.dev"))
 
 
+def compile_tests(target: Target) -> None:
+    """Compile the test files in two processes where no bytecode is kept yet: otherwise each worker would compile all of
+    them, at the same time as the others. A file that cannot be collected is told of by the tests."""
+    if any((ROOT / "tests" / "__pycache__").glob("conftest.*")):
+        return
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as executor:
+        for number, part in enumerate(split_tests(ROOT / "tests")):
+            command = (PYTHON, "-m", "pytest", "--collect-only", "-q", "-n", "0", *map(str, part))
+            executor.submit(run_group, command, output=Path(folder) / str(number))
+        wait_or_end(executor)
+    target.print(f"-- compile the tests: {time.monotonic() - begun:.1f} s")
+
+
+def split_tests(tests: Path) -> tuple[list[Path], list[Path]]:
+    """Return the folders of tests that `make test` runs, in two parts of about the same size."""
+    paths = (*tests.iterdir(), *(tests / "unit").iterdir())
+    folders = [path for path in paths if path.is_dir() and path.name not in {"unit", "peers", "__pycache__"}]
+    sizes = {folder: sum(file.stat().st_size for file in folder.rglob("*.py")) for folder in folders}
+    parts: tuple[list[Path], list[Path]] = ([], [])
+    for folder in sorted(sizes, key=lambda folder: (-sizes[folder], folder)):
+        min(parts, key=lambda part: sum(map(sizes.__getitem__, part))).append(folder)
+    return parts
+
+
+def wait_or_end(executor: ThreadPoolExecutor) -> None:
+    """Wait for what the executor runs; end all of it when this process is interrupted."""
+    try:
+        executor.shutdown()
+    except BaseException:
+        for group in list(running_groups):
+            os.killpg(group, signal.SIGKILL)
+        raise
+
+
 def run_test(target: Target) -> None:
     if install_tools(target):
+        compile_tests(target)
         target.run_step("fetch weights", PYTHON, "-m", "tests.kit.embedded")
         # All that need a foreign program: not collecting them saves each worker a second.
         chosen = ("--ignore=tests/peers", "-m", MARK_EXPRESSIONS["test"])
