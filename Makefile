@@ -71,7 +71,7 @@ bench: $(VENV)/.dev
 	@$(BIN)/python -m bench $(addprefix --with ,$(PEERS)) $(ARGS)
 
 eval: $(VENV)/.dev
-	@ROUNDS=full $(BIN)/python -m pytest -q -n auto -m "not peers and not long"
+	@ROUNDS=full $(BIN)/python -m pytest -q -n auto -m "not peers and not long and not drill"
 	@ROUNDS=full $(BIN)/python -m tests.fuzz
 	@$(BIN)/python -m tests.fuzz.parsers --seconds 1200
 	@$(BIN)/python -m evals.weather
@@ -80,9 +80,21 @@ eval: $(VENV)/.dev
 	@$(BIN)/python -m evals.first_questions seen
 	@$(BIN)/python -m evals.widgets
 	@$(BIN)/python -m evals.plugins
+	@$(BIN)/python -m evals.plugin_choice
 	@$(BIN)/python -m evals.guardrails
 	@$(BIN)/python -m evals.crashes
 	@$(BIN)/python -m evals.crashes --points 1000 --workers 3
+	@$(BIN)/python -m evals.rolling
+	@$(BIN)/python -m evals.crashes --points 1000 --replicas 3 --store postgres
+	@$(BIN)/python -m evals.crashes --points 1000 --replicas 3 --store postgres --live valkey
+	@$(BIN)/python -m evals.crashes --points 200 --replicas 3 --store postgres --fault pause
+	@$(BIN)/python -m pytest -q -m drill tests/faults
+	@$(BIN)/python -m evals.outages --engine postgres --seconds 600 --runs 1000
+	@$(BIN)/python -m evals.outages --engine valkey --seconds 600 --runs 1000
+	@$(BIN)/python -m evals.outages --engine postgres --seconds 120 --runs 100 --away 30
+	@$(BIN)/python -m evals.outages --engine valkey --seconds 120 --runs 100 --away 30
+	@# What cannot be installed is said; that is no failure of ours.
+	@$(BIN)/python -m evals.alternatives || test $$? -eq 3
 	@$(BIN)/python -m evals.soak
 
 # Minutes on a GPU: docs/embedded-model.md. PyTorch is no dependency of the project: TORCH names a Python that has it.

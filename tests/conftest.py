@@ -11,6 +11,7 @@ test_conftest.py proves each of these.
 """
 
 import asyncio
+import functools
 import gc
 import itertools
 import json
@@ -22,6 +23,7 @@ from asyncio import base_events, runners
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import AsyncGeneratorType
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -29,6 +31,7 @@ from hypothesis import settings
 from rightseat.config import secret
 from tests.kit import embedded
 from tests.kit.rounds import limit_rounds
+from tests.kit.watchdog import TestWatchdog
 
 settings.register_profile("rightseat", derandomize=True, deadline=None, database=None, max_examples=limit_rounds(100))
 settings.load_profile("rightseat")
@@ -40,6 +43,7 @@ teardown_counter = itertools.count(1)
 leaks: list[str] = []
 IO_EVENTS = {"socket.bind", "socket.connect", "subprocess.Popen", "os.fork", "os.posix_spawn"}
 io_events: set[str] = set()
+watchdog = TestWatchdog()
 empty_cache = tempfile.TemporaryDirectory(prefix="rightseat-no-weights-")
 
 
@@ -97,17 +101,58 @@ def pytest_configure() -> None:
     logging.getLogger("asyncio").addHandler(ErrorLog(logging.ERROR))
 
 
+def pytest_unconfigure() -> None:
+    # Only if a test has asked for it.
+    if valkey := sys.modules.get("tests.kit.valkey"):
+        valkey.stop_shared_server()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
+    if settings.method != "thread":
+        return None
+    watchdog.start(item, settings)
+    return True
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_timeout_cancel_timer(item: pytest.Item) -> None:
+    watchdog.cancel()
+
+
 def pytest_collection_finish() -> None:
     # What is imported by now stays: the collection after each test then costs about a millisecond.
     gc.collect()
     gc.freeze()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_spare_pairs(items)
     for item in items:
         if item.get_closest_marker("model") and isinstance(item, pytest.Function):
             # First of all: fixtures of a module or a session may need the weights as well.
             item.fixturenames.insert(0, "embedded_weights")
+
+
+def mark_spare_pairs(items: list[pytest.Item]) -> None:
+    """Mark as `long` those pairs of a test marked `spread` that `make test` can spare: each value is in one left."""
+    groups: dict[tuple[object, str], list[pytest.Function]] = {}
+    for item in items:
+        if isinstance(item, pytest.Function) and item.get_closest_marker("spread"):
+            groups.setdefault((item.parent, item.originalname), []).append(item)
+    for group in groups.values():
+        first, second = (number_values(group, name) for name in next(group[0].iter_markers("spread")).args)
+        size = 1 + min(max(first), max(second))
+        for item, number, other in zip(group, first, second, strict=True):
+            if number % size != other % size:
+                item.add_marker(pytest.mark.long)
+
+
+def number_values(items: list[pytest.Function], name: str) -> list[int]:
+    """Return the number of each item's value of a parameter, in the order in which the values come."""
+    numbers: dict[int, int] = {}
+    return [numbers.setdefault(id(item.callspec.params[name]), len(numbers)) for item in items]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -168,6 +213,22 @@ def restore_secrets() -> Iterator[None]:
     before = set(secret._known)
     yield
     secret._known.intersection_update(before)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache_template_probes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A chat template is probed once in a test process, for a probe is a child process; test_template.py tests it."""
+    template = sys.modules.get("rightseat.models.llamacpp.template")
+    if template is None or request.path.name == "test_template.py":
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(template, "probe_in_child", cache_probe(template.probe_in_child))
+        yield
+
+
+cache_probe = functools.cache(functools.cache)
+"""A probe with a cache, always the same one for the same function."""
 
 
 def pytest_xdist_auto_num_workers() -> int | None:

@@ -119,7 +119,7 @@ def inner(pytester: pytest.Pytester) -> pytest.Pytester:
     pytester.makeini(
         "[pytest]\naddopts=-p no:randomly\nasyncio_mode=auto\nasyncio_default_fixture_loop_scope=function\n"
         f"filterwarnings=error\n"
-        f'pythonpath="{Path(__file__).parents[1]}"\nmarkers=\n    io\n    model\n    peers\n'
+        f'pythonpath="{Path(__file__).parents[1]}"\nmarkers=\n    io\n    model\n    peers\n    long\n    spread\n'
     )
     return pytester
 
@@ -225,3 +225,41 @@ def test_driven_client_is_noted(
     record_driven("b", "2")
     noted = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
     assert noted == [{"name": "a", "version": "1"}, {"name": "b", "version": "2"}]
+
+
+STUCK = """
+import time
+
+def test_before():
+    pass
+
+def test_stuck():
+    time.sleep(600)
+"""
+
+
+def test_a_stuck_test_is_ended_with_the_stacks_of_all_threads(inner: pytest.Pytester) -> None:
+    inner.makepyfile(STUCK)
+    result = inner.runpytest_subprocess("-o", "timeout=1", "-o", "timeout_method=thread")
+    assert result.ret == 1
+    said = result.stdout.str() + result.stderr.str()
+    assert "Timeout" in said
+    assert "in test_stuck" in said
+
+
+PAIRS = """
+import pytest
+
+@pytest.mark.spread("door", "vendor")
+@pytest.mark.parametrize("vendor", "ab")
+@pytest.mark.parametrize("door", "12345")
+def test_pair(door, vendor):
+    pass
+"""
+
+
+def test_of_spread_pairs_each_value_stays_and_the_rest_is_long(inner: pytest.Pytester) -> None:
+    inner.makepyfile(PAIRS)
+    result = inner.runpytest_subprocess("-m", "not long", "-v")
+    result.assert_outcomes(passed=5, deselected=5)
+    result.stdout.fnmatch_lines_random([f"*test_pair[[]{pair}[]]*" for pair in ("1-a", "2-b", "3-a", "4-b", "5-a")])

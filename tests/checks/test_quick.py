@@ -42,7 +42,7 @@ def run_quick(home: Path, *part: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.io
 def test_a_broken_line_in_the_engine_is_red(project_copy: Path) -> None:
     text = (project_copy / ENGINE).read_text(encoding="utf-8")
-    broken = text.replace("yield event", "yield event and None", 1)
+    broken = text.replace("yield event\n                continue", "yield event and None\n                continue")
     assert broken != text
     (project_copy / ENGINE).write_text(broken, encoding="utf-8")
     done = run_quick(project_copy, "engine")

@@ -13,6 +13,7 @@ from rightseat import errors
 from rightseat.cli import app
 from rightseat.config import settings
 from rightseat.server import operations
+from tests.kit.cases import each_case
 
 
 @pytest.mark.demand("doctor.config_cli_error_reference")
@@ -53,7 +54,7 @@ def test_a_code_has_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
         error_pages.list_errors()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "word"),
     [
         (str, "text"),

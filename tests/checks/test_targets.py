@@ -152,12 +152,17 @@ def test_fewer_driven_than_expected_is_red_in_ci(
 
 
 @pytest.mark.demand("tests.test_test_peers_test")
-@pytest.mark.parametrize("marks", list(itertools.product((False, True), repeat=3)))
-def test_each_test_is_selected_by_one_target(marks: tuple[bool, ...]) -> None:
+@pytest.mark.parametrize("marks", list(itertools.product((False, True), repeat=4)))
+def test_each_test_is_selected_by_one_target_or_is_a_drill(marks: tuple[bool, ...]) -> None:
     """A mark expression is a Python expression over the names of marks."""
-    names = dict(zip(("peers", "long", "model"), marks, strict=True))
+    names = dict(zip(("peers", "long", "model", "drill"), marks, strict=True))
     chosen = [target for target, selected in MARK_EXPRESSIONS.items() if eval(selected, {}, names)]  # noqa: S307
-    assert len(chosen) == 1
+    assert len(chosen) == (0 if names["drill"] else 1)
+
+
+def test_make_eval_runs_the_drills() -> None:
+    dry = subprocess.run(["make", "--dry-run", "eval"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "-m drill tests/faults" in dry
 
 
 @pytest.mark.demand("tests.test_test_peers_test")
@@ -165,3 +170,29 @@ def test_the_makefile_and_the_program_have_the_same_targets() -> None:
     dry = subprocess.run(["make", "--dry-run", "test-all"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     line = next(line for line in dry.splitlines() if "targets.py" in line)
     assert line.split("targets.py ")[1].split() == list(targets.TARGETS)
+
+
+def test_the_tests_are_compiled_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commands: list[tuple[str, ...]] = []
+    for name in ("docs", "peers", "unit/doors", "unit/http"):
+        (tmp_path / "tests" / name).mkdir(parents=True)
+    monkeypatch.setattr(targets, "ROOT", tmp_path)
+    monkeypatch.setattr(targets, "run_group", lambda command, output: commands.append(command))
+    targets.compile_tests(Target("test"))
+    assert len(commands) == 2
+    assert all("--collect-only" in command for command in commands)
+    compiled = [Path(word).name for command in commands for word in command if word.startswith(str(tmp_path))]
+    assert sorted(compiled) == ["docs", "doors", "http"]
+    assert "-- compile the tests: " in capsys.readouterr().out
+    (tmp_path / "tests" / "__pycache__").mkdir()
+    (tmp_path / "tests" / "__pycache__" / "conftest.cpython-311.pyc").touch()
+    targets.compile_tests(Target("test"))
+    assert len(commands) == 2
+
+
+def test_the_two_parts_of_the_tests_are_about_equal() -> None:
+    parts = targets.split_tests(ROOT / "tests")
+    sizes = [sum(file.stat().st_size for folder in part for file in folder.rglob("*.py")) for part in parts]
+    assert min(sizes) > 0.8 * max(sizes)

@@ -12,6 +12,7 @@ from rightseat.tools.builtin.facts import find_fact
 from rightseat.tools.builtin.functions import NAMES
 from rightseat.tools.builtin.match_calculation import match_calculation
 from tests.docs.test_docs import ROOT, find_blocks, import_code
+from tests.kit.cases import each_case
 
 PAGE = ROOT / "docs/builtin-tools.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -28,7 +29,7 @@ def list_rows(header: str) -> list[tuple[str, ...]]:
     return rows
 
 
-@pytest.mark.parametrize(("expression", "result"), list_rows("| expression | result |"))
+@each_case(("expression", "result"), list_rows("| expression | result |"))
 def test_the_pages_expressions(expression: str, result: str) -> None:
     assert evaluate_expression(expression) == result
 
@@ -45,7 +46,7 @@ def test_the_pages_messages(message: str, call: str) -> None:
 
 
 @pytest.mark.demand("five_minutes.facts_looked_up")
-@pytest.mark.parametrize(("question", "answer"), list_rows("| question | answer |"))
+@each_case(("question", "answer"), list_rows("| question | answer |"))
 def test_the_pages_facts(question: str, answer: str) -> None:
     assert find_fact(question) == (None if answer == "none" else answer)
 

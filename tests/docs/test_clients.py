@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.cases import each_case
+
 ROOT = Path(__file__).parents[2]
 SECTION = (ROOT / "docs" / "openai.md").read_text("utf-8").partition("## Tried clients\n")[2].partition("\n## ")[0]
 CODE = re.findall(r"`((?:[\w.]+\(.*?\)))`(?=[ ,|])", SECTION)
@@ -30,7 +32,7 @@ def has_call(program: Path, documented: ast.Call) -> bool:
 
 
 @pytest.mark.demand("openai.tried_clients_documented")
-@pytest.mark.parametrize("code", [code for code in CODE if "{" not in code])
+@each_case("code", [code for code in CODE if "{" not in code])
 def test_a_python_client_is_made_so_by_a_program(code: str) -> None:
     documented = list_calls(code)[0]
     assert any(has_call(program, documented) for program in PROGRAMS if program.suffix == ".py")

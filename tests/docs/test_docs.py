@@ -19,6 +19,7 @@ from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.lookup import make_model
 from tests.kit import tiny_gguf
 from tests.kit.app_server import reply_text, serve_app, serve_runtime
+from tests.kit.cases import each_case
 from tests.kit.client import RawHttpClient, build_raw_request
 from tests.unit.doors.openai.test_raw import LocalLikeModel
 from tests.unit.models.llamacpp.gguf_files import make_gguf, make_usual_entries
@@ -236,7 +237,7 @@ async def test_the_readmes_library_example_answers_behind_fastapi(
     "models.docs_models_md_docs",
     "playground.screenshots_main_screens_produced",
 )
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@each_case("page", PAGES)
 def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
     assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []

@@ -15,7 +15,10 @@ import pytest
 
 from rightseat.cli.doctor import print_lines, stream_checks
 from rightseat.config.load import load_config
+from rightseat.config.settings import Config
 from rightseat.errors import ConfigError
+from rightseat.models.llamacpp.formats import detect_format, get_format
+from rightseat.models.llamacpp.template_probe import TemplateCapabilities
 from rightseat.types.stores import PendingQuestion
 from rightseat.types.turn import Owner
 from rightseat.wiring.from_config import build_runtime
@@ -23,6 +26,7 @@ from rightseat.wiring.lookup import find
 from tests.docs.test_docs import ROOT, find_blocks
 from tests.kit.app_server import serve_app, serve_runtime
 from tests.kit.client import RawHttpClient
+from tests.kit.llama_server import FakeLlamaServer
 from tests.kit.timeouts import HANG_TIMEOUT
 
 pytestmark = pytest.mark.io
@@ -80,7 +84,7 @@ def test_every_block_of_the_page_is_a_file_of_the_package() -> None:
 @pytest.mark.usefixtures("installed_package")
 def test_every_module_loads() -> None:
     names = [Path(name).stem for name in list_files() if name.endswith(".py") and "__init__" not in name]
-    assert sorted(names) == ["app", "door", "layer", "model", "store"]
+    assert sorted(names) == ["app", "door", "format", "layer", "model", "store"]
     for name in names:
         importlib.import_module(f"{NAME}.{name}")
 
@@ -112,6 +116,40 @@ async def test_the_doctor_knows_its_door(tmp_path: Path, monkeypatch: pytest.Mon
         lines = await print_lines(stream_checks(home.url, None, None), quiet=True)
     assert {line.what: line.state for line in lines}["plain: say"] == "good"
     assert [line for line in lines if line.state == "broken"] == []
+
+
+@pytest.mark.demand("llamacpp.formats_of_other_packages")
+@pytest.mark.usefixtures("installed_package")
+async def test_its_format_is_spoken_to_a_model(tmp_path: Path) -> None:
+    answer = 'Well.<chirp>[{"name": "sing", "arguments": {"times": 3}}]'
+    parameters = {"type": "object", "properties": {"times": {"type": "integer"}}, "required": ["times"]}
+    tools = [{"type": "function", "function": {"name": "sing", "parameters": parameters}}]
+    llama = FakeLlamaServer(4096, answer)
+    async with llama.serve() as address:
+        config = Config(model=f"llama-server:{address}", flags={"tool_format": "chirp"})
+        async with serve_runtime(build_runtime(config, env={})) as home:
+            hello = {"messages": [{"role": "user", "content": "Sing"}], "tools": tools}
+            status, body = await post_json(home.url, "/v1/chat/completions", hello)
+    assert status == 200
+    message = json.loads(body)["choices"][0]["message"]
+    assert message["content"] == "Well."
+    assert [call["function"] for call in message["tool_calls"]] == [{"name": "sing", "arguments": '{"times": 3}'}]
+    assert "To call some, write only: <chirp>[" in llama.prompts[0]
+    assert "<chirp>[" in llama.requests[0]["grammar"]
+
+
+@pytest.mark.usefixtures("installed_package")
+def test_its_format_is_chosen_by_a_template() -> None:
+    source, able = "{{ tools }} <chirp>", TemplateCapabilities(tools=True)
+    assert detect_format(source, able).name == "chirp"
+    assert detect_format("{{ tools }} <chirp> >>>all", able).name == "functionary-v3"
+    with pytest.raises(ConfigError, match=r"There is no tool format 'chrip'\. Did you mean 'chirp'"):
+        get_format("chrip")
+
+
+def test_without_the_package_its_format_is_unknown() -> None:
+    with pytest.raises(ConfigError, match="There is no tool format 'chirp'"):
+        get_format("chirp")
 
 
 @pytest.mark.usefixtures("installed_package")

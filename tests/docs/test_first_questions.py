@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.cases import each_case
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "evals" / "first_questions"
 PAGE = (ROOT / "docs" / "embedded-model.md").read_text("utf-8")
@@ -19,7 +21,7 @@ def load_ids(name: str) -> list[str]:
 
 
 @pytest.mark.demand("embedded.ninety_first_questions")
-@pytest.mark.parametrize("name", VERDICTS)
+@each_case("name", VERDICTS)
 def test_answers_and_verdicts(name: str) -> None:
     ids = load_ids(name.removesuffix("-first"))
     lines = (FOLDER / f"answers-{name}.jsonl").read_text("utf-8").splitlines()

@@ -9,6 +9,7 @@ import pytest
 import rightseat
 from rightseat.testing import ScriptedModel, TestClient
 from tests.docs.test_docs import ROOT, find_blocks, import_code, list_blocks
+from tests.kit.cases import each_case
 
 PAGE = ROOT / "docs/library.md"
 
@@ -19,18 +20,22 @@ DOCUMENTED = {
     "rightseat.agents.crewai",
     "rightseat.agents.hook",
     "rightseat.agents.langgraph",
+    "rightseat.copilotkit",
     "rightseat.engine.loop",
     "rightseat.errors",
     "rightseat.http.endpoint",
     "rightseat.http.reply",
     "rightseat.middleware.guardrails",
     "rightseat.middleware.hooks",
+    "rightseat.models.llamacpp.formats.answer_grammar",
+    "rightseat.models.llamacpp.formats.format",
     "rightseat.models.scripted",
     "rightseat.runtime.incidents",
     "rightseat.stores.memory",
     "rightseat.stores.sqlite",
     "rightseat.testing",
     "rightseat.tools.delegate",
+    "rightseat.tools.text_calls.reader",
     "rightseat.types.events",
     "rightseat.types.stores",
     "rightseat.types.streams",
@@ -55,12 +60,12 @@ def find_problems(code: str) -> Iterator[str]:
             yield from () if node.attr in rightseat.__all__ else (ast.unparse(node),)
 
 
-@pytest.mark.parametrize(("page", "code"), list_blocks("python"))
+@each_case(("page", "code"), list_blocks("python"))
 def test_examples_import_public_names(page: Path, code: str) -> None:
     assert list(find_problems(code)) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     "code",
     [
         "import rightseat.wiring.runtime",

@@ -9,6 +9,7 @@ import yaml
 
 from checks import docs_site
 from checks.docs_site import DOCS, PLAYGROUND, PROJECT, ROOT
+from tests.kit.cases import each_case
 
 SETTINGS: dict[str, Any] = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
 NAMED_PAGES = list(docs_site.list_pages(docs_site.expand_nav(SETTINGS["nav"])))
@@ -37,7 +38,7 @@ def test_warnings_are_errors_and_no_font_is_loaded() -> None:
     assert SETTINGS["theme"]["font"] is False
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("uri", "text", "rewritten"),
     [
         ("index.md", "[a](../ARCHITECTURE.md#rooms)", "[a](project/ARCHITECTURE.md#rooms)"),

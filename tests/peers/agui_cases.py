@@ -90,10 +90,9 @@ MESSAGES: dict[str, list[Message]] = {
     ],
     "silent": [["user", "silent"]],
     "length": [["user", "long"], ["assistant", "This is cut"]],
-    "cut_held": [["user", "cut held"], ["assistant", "Let me look."]],
     "second_held": [
         ["user", "second held"],
-        ["assistant", None, [["locate", '{"detail":"low"}']]],
+        ["assistant", None, [["locate", '{"detail":"low"}'], ["clock", '{"zone": "U']]],
         ["tool", "Oslo"],
         ["assistant", "You are in Oslo."],
     ],
@@ -119,6 +118,7 @@ RUN_ERRORS: dict[str, tuple[str, str, str]] = {
     "dead_midway": ("incomplete", "ended before it was finished", "w0 w1 w2"),
     "truncated": ("incomplete", "ended before it was finished", "w0 w1 w2"),
     "error_midway": ("upstream_overloaded", "overloaded", "w0 w1 w2"),
+    "cut_held": ("length", "cut off in the middle of a tool call", "Let me look."),
     "cut_shown": ("length", "cut off in the middle of a tool call", "Let me look."),
     "second_shown": ("length", "cut off in the middle of a tool call", ""),
 }

@@ -98,6 +98,15 @@ CHROMIUM = SystemProgram(
 CURL = SystemProgram("curl", ("curl",), make_finder("curl"))
 
 
+def find_haproxy() -> Path | None:
+    # Debian keeps it where the PATH of a user may not look.
+    found = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin")
+    return Path(found) if found else None
+
+
+HAPROXY = SystemProgram("HAProxy", ("haproxy",), find_haproxy)
+
+
 def main(names: Sequence[str]) -> int:
     wanted = names or [name for name in list_peers() if name not in ONLY_WHEN_NAMED]
     with ThreadPoolExecutor(PARALLEL_INSTALLS) as pool:

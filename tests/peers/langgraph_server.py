@@ -7,7 +7,7 @@ import shutil
 import socket
 from asyncio import StreamReader, StreamWriter
 from asyncio.subprocess import DEVNULL
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 from tests.kit.client import RawHttpClient
@@ -26,41 +26,66 @@ def free_port() -> int:
         return port
 
 
+class LangGraphServer:
+    """`langgraph dev` in a folder that has a langgraph.json. It takes no port 0, so one is found for it."""
+
+    def __init__(self, folder: Path, env: Mapping[str, str] | None = None) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.env = {
+            "PATH": f"{PEER_HOME / 'bin'}{os.pathsep}{os.environ['PATH']}",
+            "HOME": str(folder),
+            "LANGSMITH_TRACING": "false",
+            "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+            **(env or {}),
+        }
+        self.process: asyncio.subprocess.Process | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log"
+
+    async def start(self) -> None:
+        """Start the server and wait until it answers."""
+        options = ("--host", "127.0.0.1", "--port", str(self.port), "--no-browser", "--no-reload")
+        with self.log.open("ab") as log_file:
+            self.process = await asyncio.create_subprocess_exec(
+                *(str(PEER_HOME / "bin" / "langgraph"), "dev", *options, "--n-jobs-per-worker", "20"),
+                cwd=self.folder,
+                env=self.env,
+                stdin=DEVNULL,
+                stdout=log_file,
+                stderr=log_file,
+            )
+        await wait_ready(self.url, self.process, self.log)
+
+    async def kill(self) -> None:
+        """End the server by SIGKILL."""
+        if self.process is not None:
+            if self.process.returncode is None:
+                self.process.kill()
+            await self.process.wait()
+
+
 @contextlib.asynccontextmanager
 async def run_langgraph_server(folder: Path) -> AsyncIterator[str]:
-    """Its URL. It takes no port 0, so one is found for it."""
+    """Run a server with our graphs; its URL."""
     for file in ("platform_graph.py", "langgraph.json"):
         shutil.copy(HERE / file, folder)
-    port = free_port()
-    options = ("--host", "127.0.0.1", "--port", str(port), "--no-browser", "--no-reload")
-    env = {
-        "PATH": f"{PEER_HOME / 'bin'}{os.pathsep}{os.environ['PATH']}",
-        "HOME": str(folder),
-        "LANGSMITH_TRACING": "false",
-        "LANGGRAPH_CLI_NO_ANALYTICS": "1",
-    }
-    log = folder / "log"
-    with log.open("wb") as log_file:
-        process = await asyncio.create_subprocess_exec(
-            *(str(PEER_HOME / "bin" / "langgraph"), "dev", *options, "--n-jobs-per-worker", "20"),
-            cwd=folder,
-            env=env,
-            stdin=DEVNULL,
-            stdout=log_file,
-            stderr=log_file,
-        )
+    server = LangGraphServer(folder)
     try:
-        url = f"http://127.0.0.1:{port}"
-        await wait_ready(url, process, log)
-        yield url
+        await server.start()
+        yield server.url
     finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
+        await server.kill()
 
 
 async def wait_ready(url: str, process: asyncio.subprocess.Process, log: Path) -> None:
-    async with asyncio.timeout(HANG_TIMEOUT):
+    async with asyncio.timeout(2 * HANG_TIMEOUT):
         while True:
             assert process.returncode is None, f"it died; {log} says why"
             with contextlib.suppress(OSError):

@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from rightseat import Result, Runtime, ToolContext
 from rightseat.agents.copilotkit import copilotkit
-from rightseat.agents.copilotkit.endpoint import CopilotKitEndpoint
+from rightseat.agents.copilotkit.endpoint import CopilotKitSource
 from rightseat.stores.memory import MemoryStore
 from rightseat.types.model import ToolSpec
 from rightseat.types.streams import closing
@@ -24,7 +24,7 @@ CARD_TOOL = ToolSpec("show_card", "Shows a card.", {"type": "object", "propertie
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def endpoint(
     tmp_path_factory: pytest.TempPathFactory, record_driven: Callable[[str, str], None]
-) -> AsyncIterator[CopilotKitEndpoint]:
+) -> AsyncIterator[CopilotKitSource]:
     notes = tmp_path_factory.mktemp("copilotkit") / "notes"
     async with serve_peer("copilotkit-python", "serve_copilotkit.py", notes, record_driven) as origin:
         source = copilotkit("ck", {"url": f"{origin}/copilotkit"})
@@ -36,7 +36,7 @@ async def endpoint(
 
 
 @pytest.fixture(scope="module")
-def runtime(endpoint: CopilotKitEndpoint) -> Runtime:
+def runtime(endpoint: CopilotKitSource) -> Runtime:
     return Runtime(agent_sources=[endpoint], store=MemoryStore())
 
 
@@ -44,7 +44,7 @@ def start_conversation(runtime: Runtime, thread: str) -> Conversation:
     return Conversation(runtime, "writer", thread, tools=(CARD_TOOL,))
 
 
-async def test_what_it_has(endpoint: CopilotKitEndpoint) -> None:
+async def test_what_it_has(endpoint: CopilotKitSource) -> None:
     ((name, agent),) = endpoint.agents.items()
     assert (name, agent.description, agent.unavailable_reason) == ("writer", "Writes.", "")
     assert [tool.name for tool in endpoint.tools] == ["get_weather", "boom"]
@@ -61,7 +61,7 @@ async def test_text_steps_and_state(runtime: Runtime) -> None:
 
 
 @pytest.mark.demand("agents.copilotkit_remote_endpoints_info")
-async def test_a_tool_there_and_what_is_recalled(runtime: Runtime, endpoint: CopilotKitEndpoint) -> None:
+async def test_a_tool_there_and_what_is_recalled(runtime: Runtime, endpoint: CopilotKitSource) -> None:
     person = start_conversation(runtime, "weather")
     seen = await person.send_message("weather")
     id = seen.find_call_id("get_weather")
@@ -103,7 +103,7 @@ async def test_an_error_and_the_thread_after_it(runtime: Runtime) -> None:
 
 
 @pytest.mark.demand("agents.copilotkit_remote_endpoints_info")
-async def test_its_actions(endpoint: CopilotKitEndpoint) -> None:
+async def test_its_actions(endpoint: CopilotKitSource) -> None:
     found = []
     for tool in endpoint.tools:
         assert tool.call is not None

@@ -143,6 +143,27 @@ async def test_a_stream_is_shown(tab: BrowserTab, pausing_model: PausingModel) -
     assert told["status"]["code"] == "Success"
 
 
+@pytest.mark.demand("copilotkit.subscriptions")
+async def test_a_subscription_says_hello(tab: BrowserTab) -> None:
+    await write_query(tab, "subscription { hello }")
+    await tab.click(RUN_BUTTON)
+    await tab.wait_visible(RESULT_PANE, "Hello World")
+    assert await read_result(tab) == {"data": {"hello": "Hello World"}}
+
+
+@pytest.mark.demand("copilotkit.subscriptions")
+async def test_a_subscription_shows_events(tab: BrowserTab, pausing_model: PausingModel) -> None:
+    await tab.click(".graphiql-tab >> text=Events")
+    await tab.click(RUN_BUTTON)
+    await tab.wait_visible(RESULT_PANE, '"One"')
+    event = {"type": "TextMessageContent", "content": "One"}
+    assert await read_result(tab) == {"data": {"generateCopilotResponse": event}}
+    pausing_model.released.set()
+    await tab.wait_visible(RESULT_PANE, "CopilotResponseFinished")
+    told = (await read_result(tab))["data"]["generateCopilotResponse"]
+    assert told["response"]["messages"] == [{"content": ["One", " two"]}]
+
+
 async def test_what_is_run_at_once_is_what_is_shown(tab: BrowserTab, pausing_model: PausingModel) -> None:
     pausing_model.released.set()
     await tab.page.evaluate(ASK_AT_ONCE, RUN_BUTTON)

@@ -29,7 +29,7 @@ PAGE_ROUTE = ("GET", "/playground/{name:path}")
 GRAPHIQL_ROUTE = ("GET", "/copilotkit/graphiql/{name:path}")
 BROWSER_ROUTES = {("GET", "/copilotkit")}
 OPEN_ROUTES = {
-    *(("GET", path) for path in ("/", "/docs", "/health", "/ready", "/openapi.json")),
+    *(("GET", path) for path in ("/", "/docs", "/health", "/health_check", "/ready", "/openapi.json")),
     FILE_ROUTE,
     ERROR_ROUTE,
     PAGE_ROUTE,

@@ -3,6 +3,7 @@
 import pytest
 
 from rightseat.models.llamacpp import options
+from tests.kit.cases import each_case
 from train.evaluate import EvaluatedAnswer, ask_model
 from train.questions import HeldOutQuestion, load_questions
 
@@ -40,7 +41,7 @@ def test_the_slice_has_all_skills_and_both_languages() -> None:
 
 
 @pytest.mark.demand("adapter.test_model_asks_20", "adapter.evaluator_prints_base_base")
-@pytest.mark.parametrize(
+@each_case(
     ("wanted", "calls", "text", "right"),
     [
         ('ring {"times": 2}', [("ring", {"times": 2})], "", True),

@@ -9,6 +9,7 @@ import pytest
 import rightseat
 from rightseat.errors import Misused, UpstreamBusy
 from rightseat.testing import ScriptedModel, TestClient
+from tests.kit.cases import each_case
 
 HI = {"messages": [{"role": "user", "content": "hi"}]}
 
@@ -90,6 +91,6 @@ def test_the_package_has_a_short_listing() -> None:
     assert len(names) <= 25
 
 
-@pytest.mark.parametrize("name", rightseat.__all__)
+@each_case("name", rightseat.__all__)
 def test_every_public_name_is_there(name: str) -> None:
     assert getattr(rightseat, name) is not None

@@ -40,6 +40,7 @@ async def make_client(agent: str, door: str) -> AsyncIterator[Callable[[], DoorC
 
 
 @pytest.mark.demand("agents.agent_behind_door_graphql", "agents.faults_agent_dies_mid")
+@pytest.mark.spread("agent", "door")
 @over_doors
 @pytest.mark.parametrize("agent", AGENTS)
 async def test_it_speaks_has_tools_and_fails(make_client: Callable[[], DoorClient]) -> None:
@@ -63,6 +64,7 @@ async def assert_answers(client: DoorClient) -> None:
 
 
 @pytest.mark.demand("agents.frontend_actions_reach_agent", "agents.agent_behind_door_graphql")
+@pytest.mark.spread("agent", "door")
 @over_doors
 @over_agents_with("paint")
 async def test_it_calls_the_client(make_client: Callable[[], DoorClient]) -> None:
@@ -76,6 +78,7 @@ async def test_it_calls_the_client(make_client: Callable[[], DoorClient]) -> Non
 
 
 @pytest.mark.demand("agents.agent_behind_door_graphql")
+@pytest.mark.spread("agent", "door")
 @over_doors
 @over_agents_with("ask")
 async def test_it_asks_and_goes_on(make_client: Callable[[], DoorClient]) -> None:

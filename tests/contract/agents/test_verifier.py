@@ -21,6 +21,7 @@ from rightseat.types.events import (
     TextStart,
 )
 from tests.contract.agents.verifier import verify_events
+from tests.kit.cases import each_case
 
 START, STOP = RunStarted("t", "r"), RunFinished("stop")
 CALL_EVENTS: list[Event] = [CallStart("c", "add", "m"), CallArgs("c", "{}"), CallEnd("c")]
@@ -66,13 +67,13 @@ BAD: dict[str, list[Event]] = {
 
 
 @pytest.mark.demand("agents.agent_contract_suite_same")
-@pytest.mark.parametrize("name", GOOD)
+@each_case("name", GOOD)
 def test_good(name: str) -> None:
     assert verify_events(GOOD[name]) == GOOD[name]
 
 
 @pytest.mark.demand("agents.agent_contract_suite_same")
-@pytest.mark.parametrize("name", BAD)
+@each_case("name", BAD)
 def test_bad(name: str) -> None:
     with pytest.raises(AssertionError):
         verify_events(BAD[name])

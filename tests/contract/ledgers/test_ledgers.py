@@ -9,13 +9,15 @@ from msgspec.structs import replace
 
 from rightseat.errors import RateLimited, RightseatError, SpendExceeded, StoreFailed, TooManyRuns
 from rightseat.middleware.quota import DAY, USAGE_KEY, Admission, Ledger, Quota, Quotas, UsageTracker, enforce_quotas
-from rightseat.middleware.shared_quota import SharedLedger
+from rightseat.middleware.shared_quota import SharedLedger, read_usage
 from rightseat.stores.memory import MemoryStore
 from rightseat.stores.sqlite import SQLiteStore
 from rightseat.types.events import Event, RunFinished, Usage
 from rightseat.types.model import ModelInfo
 from rightseat.types.turn import Owner, Turn
+from tests.kit.away_store import AwayStore
 from tests.kit.slow_store import SlowStore
+from tests.kit.waiting import wait_until
 
 ALICE, BOB = Owner("key:alice"), Owner("key:bob")
 PRICED = ModelInfo("test", "talker", 2.0, 10.0)
@@ -181,9 +183,61 @@ async def test_a_record_that_cannot_be_read_begins_anew_and_a_store_that_fails_r
     await store.save_checkpoint(ALICE, USAGE_KEY, b"{")
     await share(store, clock).admit(ALICE, quota)
     for _ in range(2):
-        admission = await share(FailingStore(clock=clock), clock).admit(ALICE, quota)
+        workers = share(FailingStore(clock=clock), clock)
+        admission = await workers.admit(ALICE, quota)
         admission.charge(Usage(5, 5), None)
         await admission.close()
+        for ledger in workers.ledgers:
+            if ledger.saving is not None:
+                ledger.saving.cancel()
+                await asyncio.wait([ledger.saving])
+
+
+class CountedPresence(FakePresence):
+    replicas = 4
+
+
+@pytest.mark.demand("cluster.limits_without_store")
+async def test_a_store_that_is_away_leaves_each_worker_its_share(clock: FakeClock) -> None:
+    store = AwayStore(clock=clock)
+    ledger = SharedLedger(store, CountedPresence("1"), clock)
+    quota = Quota(requests_per_minute=40, concurrent_runs=8, tokens_per_day=100)
+    first = await ledger.admit(ALICE, quota)
+    first.charge(Usage(20, 20), None)
+    await first.close()
+    running = await ledger.admit(ALICE, quota)
+    with store.be_away():
+        second = await ledger.admit(ALICE, quota)
+        with pytest.raises(TooManyRuns):
+            await ledger.admit(ALICE, quota)
+        await running.close()
+        third = await ledger.admit(ALICE, quota)
+        third.charge(Usage(10, 10), None)
+        await third.close()
+        # 40 tokens were used before: a quarter of the other 60 is this worker's.
+        with pytest.raises(SpendExceeded):
+            await ledger.admit(ALICE, quota)
+        _, refused = await admit_many(ledger, Quota(requests_per_minute=40), 20)
+        assert {type(error) for error in refused} == {RateLimited}
+        await second.close()
+    await wait_until(lambda: not ledger.unsaved)
+    usage = read_usage(await store.get_checkpoint(ALICE, USAGE_KEY), clock())
+    assert (usage.tokens, usage.running) == (60, {})
+    await (await ledger.admit(ALICE, quota)).close()
+
+
+@pytest.mark.demand("cluster.limits_without_store")
+async def test_a_store_that_is_away_admits_all_or_nobody(clock: FakeClock) -> None:
+    store = AwayStore(clock=clock)
+    quota = Quota(requests_per_minute=1)
+    with store.be_away():
+        allowing = SharedLedger(store, CountedPresence("1"), clock, "allow")
+        admitted, refused = await admit_many(allowing, quota, 20)
+        assert (len(admitted), refused) == (20, [])
+        refusing = SharedLedger(store, CountedPresence("1"), clock, "refuse")
+        with pytest.raises(StoreFailed, match="cannot be counted"):
+            await refusing.admit(ALICE, quota)
+        await refusing.admit(ALICE, Quota())
 
 
 @pytest.mark.demand("scale.quotas_are_exact")

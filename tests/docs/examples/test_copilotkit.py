@@ -1,8 +1,9 @@
-"""examples/copilotkit and its page in the docs are one thing. The app itself runs in tests/peers."""
+"""examples/copilotkit and its page in the docs are one thing. Both apps run in tests/peers."""
 
 import asyncio
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ def read_package(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.demand("copilotkit.docs_copilotkit_md_react")
-@pytest.mark.parametrize("code", find_blocks("tsx"))
+@pytest.mark.parametrize("code", [code for code in find_blocks("tsx") if not code.startswith("// desk.tsx ")])
 def test_what_the_docs_show_is_the_apps_own_code(code: str) -> None:
     assert [name for name, source in SOURCES.items() if code in source], code
 
@@ -35,8 +36,26 @@ def test_what_the_docs_show_is_the_apps_own_code(code: str) -> None:
 @pytest.mark.demand("copilotkit.docs_copilotkit_md_react")
 def test_the_docs_server_is_the_examples() -> None:
     [config], [tools] = find_blocks("toml"), find_blocks("python")
-    assert config.partition("\n")[2] in (EXAMPLE / "rightseat.toml").read_text("utf-8")
+    # The page's app has a state as well.
+    assistant = config.partition("\n")[2].partition("\n[")[0]
+    assert assistant in (EXAMPLE / "rightseat.toml").read_text("utf-8")
     assert tools.partition("\n")[2] in (EXAMPLE / "shop.py").read_text("utf-8")
+
+
+@pytest.mark.demand("copilotkit.shared_state")
+def test_the_assistant_of_the_docs_shares_its_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [config], [tools] = find_blocks("toml"), find_blocks("python")
+    (tmp_path / "rightseat.toml").write_text(config, "utf-8")
+    (tmp_path / "shop.py").write_text(tools, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "shop", raising=False)
+    env = {"RIGHTSEAT_MODEL": "scripted:demo"}
+    made = build_runtime(load_config(tmp_path / "rightseat.toml", env=env), env=env)
+    specs = {tool.name: tool for tool in made.assistants["default"].tools}
+    assert {"find_order", "cancel_order"} <= specs.keys()
+    assert specs["set_state"].parameters["properties"].keys() == {"note"}
+    asyncio.run(made.close())
 
 
 @pytest.mark.demand("copilotkit.docs_copilotkit_md_react")

@@ -215,6 +215,7 @@ def make_401_html() -> MessageChange:
 
 
 PAGE = "page at localhost:3000"
+KEYED_DOORS = ("openai", "agui", "openbb", "copilotkit", "mcp", "llamacpp", "eulercopilot")
 BREAKS: list[tuple[Callable[[], MessageChange], set[str]]] = [
     (drop_headers(b"x-request-id"), {"request id"}),
     (drop_headers(b"access-control-allow-origin"), {PAGE}),
@@ -222,7 +223,7 @@ BREAKS: list[tuple[Callable[[], MessageChange], set[str]]] = [
     (drop_headers(b"access-control-allow-methods"), {PAGE}),
     (drop_headers(b"access-control-allow-private-network"), {PAGE}),
     (allow_any_origin, {PAGE, "page of an unknown origin"}),
-    (make_401_html, {f"{door}: keys" for door in ("openai", "agui", "openbb", "copilotkit", "mcp", "llamacpp")}),
+    (make_401_html, {f"{door}: keys" for door in KEYED_DOORS}),
 ]
 
 

@@ -18,6 +18,7 @@ from rightseat.errors import NotFound, WeightsError
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.weights import EMBEDDED, Weights
 from rightseat.wiring import default_model
+from tests.kit.cases import each_case
 
 ENV = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 Pull = Callable[..., Path]
@@ -89,7 +90,7 @@ def test_a_wrong_name_is_told() -> None:
 LOCAL = ModelSettings(spec="local")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("config", "wanted", "named"),
     [
         (Config(), True, False),

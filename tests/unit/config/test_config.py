@@ -109,7 +109,8 @@ tools = ["clock"]
         'FILE:10: models.big: spec is missing. Write for example spec = "openai:gpt-4o", or spec = "local".',
         "FILE:16: assistants.a.rouns: unknown key. Did you mean rounds?",
         "FILE:17: assistants.a.tools: 'clock' is not of the form module:attribute."
-        " Built in are calculate, table_query, facts.",
+        " Built in are calculate, table_query, facts, code_interpreter, ipython, python, web_search, brave_search,"
+        " wolfram_alpha.",
     ]
 
 

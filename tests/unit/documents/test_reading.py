@@ -9,12 +9,13 @@ import pytest
 
 from rightseat.documents import Document, ReadLimits, read
 from rightseat.documents.kinds import kind_from_bytes, parse_declared_kind
+from tests.kit.cases import each_case
 from tests.unit.documents import sample_files
 
 PNG = sample_files.make_png(640, 480) + bytes(range(256))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "kind"),
     [
         ("object", "json"),

@@ -153,6 +153,7 @@ async def test_a_confirmation_is_never_judged_by_a_model() -> None:
     ("kind", "schema", "payload", "value"),
     [
         ("confirm", APPROVAL_SCHEMA, True, {"approved": True}),
+        ("confirm", APPROVAL_SCHEMA, "true", {"approved": True}),
         ("confirm", APPROVAL_SCHEMA, {"approved": False}, {"approved": False}),
         ("ask", {"type": "string"}, "Monday", "Monday"),
         ("form", FORM, {"city": "Rome", "days": 1}, {"city": "Rome", "days": 1}),
@@ -162,7 +163,7 @@ async def test_values_are_taken_as_they_are(kind: Any, schema: dict[str, Any], p
     assert await resolve_answer(Ask("?", kind, schema), InterruptAnswer("i", payload=payload), FakeModel()) == value
 
 
-@pytest.mark.parametrize("payload", [None, "true", 1, {"approved": "yes"}, {}])
+@pytest.mark.parametrize("payload", [None, "maybe", "1", 1, {"approved": "yes"}, {}])
 async def test_a_value_that_is_no_approval_is_none(payload: Any) -> None:
     with pytest.raises(AnswerInvalid):
         await resolve_answer(Ask("?", "confirm", APPROVAL_SCHEMA), InterruptAnswer("i", payload=payload), FakeModel())

@@ -24,6 +24,7 @@ from rightseat.types.events import (
 )
 from rightseat.types.messages import ProviderData
 from rightseat.types.stores import IdGenerator
+from tests.kit.cases import each_case
 
 CLIENTS = {"here": False, "there": True}
 STOP = chunks.FinishChunk("stop")
@@ -114,6 +115,41 @@ def test_an_enforced_call_is_shown_as_it_comes() -> None:
     assert answered.streamed_calls == {call.id}
 
 
+@pytest.mark.demand("copilotkit.streamed_arguments")
+def test_a_client_call_is_shown_as_it_comes_and_ended_by_the_check() -> None:
+    events, answered = assemble(
+        chunks.ToolCallStart(0, "there"),
+        chunks.ToolCallArgs(0, " "),
+        chunks.ToolCallArgs(0, ' {"a"'),
+        chunks.ToolCallArgs(0, ":1}"),
+        chunks.FinishChunk("calls"),
+    )
+    [call] = answered.message.calls
+    start = CallStart(call.id, "there", answered.message.id or "", client=True)
+    assert events == [start, CallArgs(call.id, '{"a"'), CallArgs(call.id, ":1}")]
+    assert (answered.streamed_calls, answered.unchecked_calls) == (frozenset({call.id}), {call.id: True})
+
+
+@pytest.mark.parametrize("arguments", ["", "null", "[{}]"])
+def test_arguments_that_are_no_object_are_not_shown(arguments: str) -> None:
+    events, answered = assemble(
+        chunks.ToolCallStart(0, "there"), chunks.ToolCallArgs(0, arguments), chunks.FinishChunk("calls")
+    )
+    assert [type(event) for event in events] == [CallStart]
+    assert answered.unchecked_calls == {answered.message.calls[0].id: False}
+
+
+def test_a_client_call_after_a_held_one_waits_for_it() -> None:
+    events, answered = assemble(
+        chunks.ToolCallStart(0, "here"),
+        chunks.ToolCallArgs(0, "{}"),
+        chunks.ToolCallStart(1, "there"),
+        chunks.ToolCallArgs(1, "{}"),
+        chunks.FinishChunk("calls"),
+    )
+    assert (events, answered.streamed_calls) == ([], frozenset())
+
+
 @pytest.mark.parametrize("reason", ["length", "content_filter"])
 def test_a_cut_answer_has_no_call(reason: str) -> None:
     cut = chunks.FinishChunk("length") if reason == "length" else chunks.FinishChunk("content_filter")
@@ -126,7 +162,7 @@ def test_a_cut_answer_has_no_call(reason: str) -> None:
     assert not any(isinstance(event, CallEnd) for event in events)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "kept"),
     [
         (("{}", '{"a'), ["{}"]),

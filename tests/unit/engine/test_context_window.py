@@ -25,6 +25,7 @@ from rightseat.types.events import Custom, RunFailed, RunFinished
 from rightseat.types.messages import ToolCall
 from rightseat.types.model import BoundModel, Capabilities, Prompt, SamplingSettings, ToolSpec
 from tests.kit.app_server import FakeModel, reply_text
+from tests.kit.cases import each_case
 from tests.unit.engine.test_history import has_whole_pairs, lines
 from tests.unit.engine.turns import run_turn
 
@@ -118,7 +119,7 @@ def test_a_block_that_is_larger_than_what_is_left_is_halved() -> None:
     assert 2 <= align_to_block(turns, 2, 1 << 20) <= 3
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("wanted", "context", "most", "capped"),
     [
         (None, 1000, 100, None),
@@ -138,7 +139,7 @@ def test_an_answer_is_capped_at_what_fits(
     assert cap_answer(settings, prompt, context, most).max_tokens == capped
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("wanted", "tokens", "window", "limit"),
     [
         (None, 20, 8192, None),

@@ -17,6 +17,7 @@ from rightseat.engine.form_values import (
     parse_named_values,
     resolve_core_schema,
 )
+from tests.kit.cases import each_case
 from tests.kit.timeouts import HANG_TIMEOUT
 
 TEXT = {"type": "string"}
@@ -56,7 +57,7 @@ def test_references_nulls_and_parts_are_looked_through() -> None:
 
 
 @pytest.mark.demand("flows.missing_objects_asked_in_form")
-@pytest.mark.parametrize(
+@each_case(
     ("value", "expected"),
     [
         ({"name": "Anna", "age": "7"}, {"person": {"name": "Anna", "age": 7}}),
@@ -81,7 +82,7 @@ def test_a_value_that_two_fields_could_be_is_left_alone() -> None:
 
 
 @pytest.mark.demand("flows.missing_objects_asked_in_form")
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("person.name: Anna; age: 7", {"person": {"name": "Anna", "age": 7}}),
@@ -99,7 +100,7 @@ def test_pairs_are_read_by_name(text: str, expected: Any) -> None:
     assert parse_named_values(FORM, text, parse_scalar) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ('{"a": 1}', {"a": 1}),

@@ -17,6 +17,7 @@ from rightseat.engine.history import (
 from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, ToolCall, text_message
 from rightseat.types.text import estimate_tokens
 from rightseat.types.tools import UNANSWERED
+from tests.kit.cases import each_case
 
 TICKET = "0" * 24
 OTHER = "1" * 24
@@ -148,7 +149,7 @@ def test_the_results_since_the_last_assistant_message() -> None:
     assert trailing_results((text_message("user", "u"),)) == {}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "tokens"),
     [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("你好", 2), ("你好ab", 3), ("日本語。", 4), ("é" * 8, 2)],
 )

@@ -115,3 +115,22 @@ async def test_a_key_beyond_ascii() -> None:
 )
 def test_the_scheme_decides_nothing(value: str, found: str) -> None:
     assert parse_credential(value) == found
+
+
+async def test_a_credential_is_no_public_key() -> None:
+    """What opens this server is handed to nobody; what a page has for CopilotKit's cloud is."""
+
+    async def verify(token: str) -> Owner | None:
+        return Owner("user:joe") if token == "token-of-joe" else None
+
+    by_token = Authenticator(verify_token=verify)
+    headers = {"x-copilotcloud-public-api-key": "token-of-joe"}
+    assert by_token.find_public_key(headers, await by_token(headers, "10.0.0.1")) == ""
+    headers = {"x-copilotcloud-public-api-key": "key-of-ann"}
+    assert AUTHENTICATOR.find_public_key(headers, await AUTHENTICATOR(headers, "10.0.0.1")) == ""
+    assert AUTHENTICATOR.find_public_key(headers, Owner("proxy:joe")) == ""
+    headers = {"x-copilotcloud-public-api-key": "ck_pub_1"}
+    assert AUTHENTICATOR.find_public_key(headers, Owner("proxy:joe")) == "ck_pub_1"
+    assert Authenticator().find_public_key(headers, LOCAL_OWNER) == "ck_pub_1"
+    for odd in ("", "x" * 300, "caf\xe9"):
+        assert Authenticator().find_public_key({"x-copilotcloud-public-api-key": odd}, LOCAL_OWNER) == ""

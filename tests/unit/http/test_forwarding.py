@@ -6,6 +6,7 @@ from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings
 from rightseat.http.auth import Authenticator
 from rightseat.http.forwarding import HeaderForwarding, merge_headers
+from tests.kit.cases import each_case
 
 SENT = {
     "authorization": "Bearer person",
@@ -32,7 +33,7 @@ def test_the_persons_own_go_on_and_the_ways_do_not() -> None:
 
 
 @pytest.mark.demand("copilotkit.headers_forwarded_agents_allow")
-@pytest.mark.parametrize(
+@each_case(
     ("allowed", "passed"),
     [
         ((), set()),

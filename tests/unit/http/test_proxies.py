@@ -13,6 +13,7 @@ from rightseat.http.forwarding import OriginalRequest, TrustedProxies
 from rightseat.wiring.default_model import ModelChoice
 from rightseat.wiring.lookup import load_all
 from tests.kit.app_server import FakeModel, reply_text, serve_runtime
+from tests.kit.cases import each_case
 from tests.kit.client import RawHttpClient, ResponseHead, build_raw_request
 
 LOCAL_ADDRESSES = ("127.0.0.1",)
@@ -21,7 +22,7 @@ CHAT = {"messages": [{"role": "user", "content": "hi"}]}
 
 
 @pytest.mark.demand("server.x_forwarded_proto_host")
-@pytest.mark.parametrize(
+@each_case(
     ("chain", "client"),
     [
         ("", "10.0.0.1"),

@@ -9,6 +9,7 @@ from rightseat.config.settings import ServerSettings
 from rightseat.errors import CallerError, Forbidden, NotJson, RequestTimeout, TooLarge
 from rightseat.http.reply import Message
 from rightseat.http.security import RequestGuard, is_loopback, parse_host_header
+from tests.kit.cases import each_case
 
 JSON = {"content-type": "application/json"}
 
@@ -22,12 +23,12 @@ def test_loopback(host: str) -> None:
     assert is_loopback(host)
 
 
-@pytest.mark.parametrize("host", ["", "localhost.evil.com", "127.0.0.1.evil.com", "0.0.0.0", "10.0.0.1", "2130706433"])
+@each_case("host", ["", "localhost.evil.com", "127.0.0.1.evil.com", "0.0.0.0", "10.0.0.1", "2130706433"])
 def test_not_loopback(host: str) -> None:
     assert not is_loopback(host)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "name"),
     [
         ("example.com", "example.com"),
@@ -53,9 +54,7 @@ def test_the_name_in_a_host(value: str, name: str | None) -> None:
 OWN_HOSTS = {"hosts": ("copilot.lan",), "public_url": "https://seat.example:8443/x"}
 
 
-@pytest.mark.parametrize(
-    "host", ["localhost:7777", "127.0.0.1", "[::1]:7777", "copilot.lan", "COPILOT.lan:1", "seat.example:8443"]
-)
+@each_case("host", ["localhost:7777", "127.0.0.1", "[::1]:7777", "copilot.lan", "COPILOT.lan:1", "seat.example:8443"])
 def test_our_hosts(host: str) -> None:
     make_guard(**OWN_HOSTS).check_host([host])
 
@@ -81,7 +80,7 @@ def test_beyond_loopback_any_host_is_taken(settings: dict[str, Any]) -> None:
 LISTED = {"cors": ("https://App.example/", "http://other.example:3000")}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("origin", "host", "credentials"),
     [
         ("http://localhost:3000", "localhost:7777", False),
@@ -99,7 +98,7 @@ def test_origins_that_may_call(origin: str, host: str, credentials: bool) -> Non
     assert (allowed.get(b"access-control-allow-credentials") == b"true") is credentials
 
 
-@pytest.mark.parametrize(
+@each_case(
     "origin",
     [
         "null",
@@ -131,7 +130,7 @@ def test_without_an_origin_nothing_is_asked() -> None:
     assert make_guard().check_origin({"content-type": "text/plain"}, has_body=True) == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("media", "taken"),
     [
         ("application/json", True),

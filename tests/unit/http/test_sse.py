@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from rightseat.errors import UpstreamGarbled
 from rightseat.http.sse import KEEP_ALIVE_COMMENT, SseParser, format_event
+from tests.kit.cases import each_case
 
 
 def parse_sse(*chunks: bytes, limit: int = 1 << 20) -> list[bytes]:
@@ -18,7 +19,7 @@ def test_line_ends(end: bytes) -> None:
     assert parse_sse(b"data: a" + end + end + b"data: b" + end + end) == [b"a", b"b"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("stream", "events"),
     [
         (b"data:a\n\n", [b"a"]),
@@ -106,7 +107,7 @@ def test_a_frame() -> None:
     assert parse_sse(KEEP_ALIVE_COMMENT + format_event(b"a")) == [b"a"]
 
 
-@pytest.mark.parametrize("bad", ["", "a\n", "a\r", "a\nb", "a b", "é", "a\0", "x" * 201])
+@each_case("bad", ["", "a\n", "a\r", "a\nb", "a b", "é", "a\0", "x" * 201])
 def test_an_id_or_a_name_that_could_end_a_line_is_refused(bad: str) -> None:
     with pytest.raises(ValueError, match="takes letters"):
         format_event(b"", id=bad)

@@ -1,15 +1,17 @@
 """Several sources as one, and a tool's name."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import pytest
 from msgspec.structs import replace
 
 from rightseat.engine.toolsets import CombinedToolset
+from rightseat.mcp import tool_sources
 from rightseat.mcp.tool import make_tool_name
 from rightseat.types.messages import Message
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Turn
+from tests.unit.mcp.tool_calls import make_stdio_config
 
 TURN = Turn(messages=())
 
@@ -37,6 +39,9 @@ class FakeToolSource:
     async def add_tools(self, tools: dict[str, Tool], turn: Turn, said: Sequence[Message], /) -> None:
         for name, tool in self.tools.items():
             tools.setdefault(name, tool)
+
+    async def wait_for_tools(self, names: Collection[str], /) -> None:
+        return
 
     def fingerprint(self, names: Iterable[str], /) -> str:
         return "+".join(name for name in names if name in self.tools)
@@ -81,3 +86,19 @@ def test_two_tools_never_share_a_name() -> None:
     first = make_tool_name("s", "a.b", ())
     assert first != make_tool_name("s", "a-b", ()) != make_tool_name("s", "a_b", ())
     assert make_tool_name("s", "a_b", {"s__a_b"}) != "s__a_b"
+
+
+@pytest.mark.io
+async def test_an_answer_waits_for_a_server_that_is_still_starting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool_sources, "START_TIMEOUT", 0)
+    servers = tool_sources.McpServers([make_stdio_config()])
+    await servers.start()
+    try:
+        source = CombinedToolset([servers.select()])
+        assert "things__add" not in source
+        await source.wait_for_tools(["other__add"])
+        assert "things__add" not in source
+        await source.wait_for_tools(["things__add"])
+        assert "things__add" in source
+    finally:
+        await servers.close()

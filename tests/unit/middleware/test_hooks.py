@@ -12,8 +12,11 @@ from rightseat import Runtime, ToolContext, tool
 from rightseat.errors import Forbidden
 from rightseat.middleware.hooks import HookRequest, HookResponse, Hooks, RequestAdditions
 from rightseat.runtime.incidents import Incident, current_thread_and_run
+from rightseat.runtime.runs import RuntimeLimits
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from rightseat.types.events import CallResult, Event, RunFinished, TextDelta
 from rightseat.types.messages import text_message
+from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
 from rightseat.types.turn import ForwardedProps, Turn, TurnClient
 from tests.faults.protocols import PROTOCOLS, ProtocolClient
@@ -249,3 +252,40 @@ async def test_a_hooks_own_lines_have_the_ids_of_the_run() -> None:
     hooks = Hooks(on_before_request=note, on_after_request=note)
     await collect_events(Runtime(model=FakeModel(reply_text("x")), hooks=hooks), make_turn())
     assert seen == [("t1", "r1")] * 2
+
+
+@pytest.mark.demand("models.hooks_stop")
+@pytest.mark.parametrize("end", ["left", "cancelled", "finished", "failed", "late"])
+async def test_stop_hears_of_runs_without_an_end(end: str) -> None:
+    stopped: list[HookRequest] = []
+    endless = asyncio.Event()
+
+    async def answer(prompt: Prompt) -> AsyncIterator[ModelChunk]:
+        yield TextChunk("begun")
+        if end == "failed":
+            raise Forbidden("no")
+        if end != "finished":
+            await endless.wait()
+        yield FinishChunk("stop")
+
+    limits = RuntimeLimits(run_seconds=0.05) if end == "late" else RuntimeLimits()
+    runtime = Runtime(model=FakeModel(answer), hooks=Hooks(on_stop=stopped.append), limits=limits)
+
+    async def read(started: asyncio.Event) -> None:
+        async with closing(runtime.run(make_turn("hi"))) as stream:
+            async for event in stream:
+                if isinstance(event, TextDelta):
+                    started.set()
+                    if end == "left":
+                        return
+
+    started = asyncio.Event()
+    task = asyncio.create_task(read(started))
+    await started.wait()
+    if end == "cancelled":
+        task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await runtime.close()
+    assert [(asked.run, asked.messages[-1].text) for asked in stopped] == (
+        [("r1", "hi")] if end in ("left", "cancelled") else []
+    )

@@ -14,6 +14,7 @@ from rightseat.types.messages import Message, ToolCall
 from rightseat.types.model import ToolSpec
 from rightseat.types.turn import TurnClient
 from tests.kit.app_server import FakeModel, ModelReply, reply_calls, reply_text
+from tests.kit.cases import each_case
 
 ACT = reply_calls(("act", '{"name":"x"}'))
 QUESTION = 'Allow act with {"name":"x"}?\n\nReply yes or no.'
@@ -299,7 +300,7 @@ FORM = {
 }
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "message", "schema", "text"),
     [
         ("confirm", "Delete it?", {}, "Delete it?\n\nReply yes or no."),

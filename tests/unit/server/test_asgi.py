@@ -17,6 +17,7 @@ from rightseat.errors import ConfigError, UpstreamRefused
 from rightseat.http.auth import Authenticator
 from rightseat.server.app import get_path
 from rightseat.testing import ScriptedModel, TestClient
+from tests.kit.cases import each_case
 
 COMPLETIONS = "/v1/chat/completions"
 HI = {"messages": [{"role": "user", "content": "hi"}]}
@@ -115,7 +116,7 @@ async def test_a_model_that_is_away_does_not_keep_the_app_from_starting() -> Non
     assert content(await client.post_json(COMPLETIONS, HI)) == "ok"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "root", "outer", "inner"),
     [
         ("/v1/models", "", "", "/v1/models"),

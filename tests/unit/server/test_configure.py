@@ -17,6 +17,7 @@ from rightseat.http.auth import Authenticator
 from rightseat.http.endpoint import Door
 from rightseat.server.app import App
 from tests.kit.app_server import FakeModel
+from tests.kit.cases import each_case
 
 OLD = ServerSettings()
 # Every key of [server] has another value than in OLD, which a test below checks.
@@ -49,6 +50,7 @@ NEW = ServerSettings(
     mcp_allow=("https://mcp.example",),
     aliases={"other": "default"},
     trace_content=True,
+    debug_events=True,
     environment="production",
 )
 KEYED = Authenticator(AuthSettings(keys={"ann": Secret("k-ann")}))
@@ -90,7 +92,7 @@ def test_an_app_configured_anew_is_as_one_that_was_started_so() -> None:
     assert capture_app_state(changed) == capture_app_state(App(runtime, NEW, doors, authenticate=KEYED))
 
 
-@pytest.mark.parametrize("name", OLD.__struct_fields__)
+@each_case("name", OLD.__struct_fields__)
 def test_each_setting_is_another(name: str) -> None:
     assert getattr(NEW, name) != getattr(OLD, name), f"give {name} another value in NEW"
 

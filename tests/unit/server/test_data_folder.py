@@ -14,6 +14,7 @@ import pytest
 from rightseat.config.settings import Config, StoreSettings
 from rightseat.errors import ConfigError
 from rightseat.wiring.storage import data_folder, describe_store_location, open_store
+from tests.kit.cases import each_case
 from tests.kit.client import RawHttpClient, SseFrame
 from tests.kit.faults import send_endlessly
 from tests.kit.server import RightseatProcess
@@ -173,7 +174,7 @@ async def test_the_second_server_names_the_first_and_the_card_the_folder(tmp_pat
         assert f"(pid {first.pid})" in str(failed.value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("env", "platform", "folder"),
     [
         ({"RIGHTSEAT_DATA": "/data", "STATE_DIRECTORY": "/state"}, "linux", "/data"),

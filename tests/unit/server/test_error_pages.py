@@ -8,6 +8,7 @@ from rightseat.config.settings import AuthSettings
 from rightseat.http.auth import Authenticator
 from rightseat.server import operations
 from tests.kit.app_server import FakeModel, serve_runtime
+from tests.kit.cases import each_case
 from tests.kit.client import RawHttpClient
 
 KEYED = Authenticator(AuthSettings(keys={"ada": Secret("ada-key")}))
@@ -35,7 +36,7 @@ async def test_a_page_per_code_without_a_key() -> None:
             assert "script" not in text
 
 
-@pytest.mark.parametrize("kind", errors.errors_by_code().values(), ids=lambda kind: kind.code)
+@each_case("kind", errors.errors_by_code().values())
 def test_every_code_has_a_meaning(kind: type[errors.RightseatError]) -> None:
     assert len(operations.get_meaning(kind)) > 8
     assert f"# `{kind.code}`" in operations.format_error_page(kind)

@@ -15,6 +15,7 @@ from rightseat.types.messages import ImageMessagePart, Message
 from rightseat.wiring.default_model import choose_model
 from rightseat.wiring.from_config import build_runtime
 from tests.kit import answers, faults
+from tests.kit.cases import each_case
 from tests.kit.upstream import FakeUpstream
 from tests.unit.engine.turns import run_turn
 
@@ -170,7 +171,7 @@ api_key = "env:KEY"
     assert last.message == "This model does not accept images. Ask one that does: seeing."
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("env", "model"),
     [
         ({"ANTHROPIC_API_KEY": "k"}, "anthropic:claude-sonnet-5-5"),

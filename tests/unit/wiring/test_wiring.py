@@ -18,6 +18,7 @@ from rightseat.models.scripted import ScriptFileModel
 from rightseat.wiring.default_model import ModelChoice, choose_model
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.lookup import BUILTIN, find, list_names, make_model
+from tests.kit.cases import each_case
 
 
 @pytest.fixture
@@ -124,7 +125,7 @@ NAMED = Config(model="openai:x", model_from="--model")
 
 
 @pytest.mark.demand("llamacpp.local_default_serve_embedded")
-@pytest.mark.parametrize(
+@each_case(
     ("config", "env", "model", "why"),
     [
         (Config(), {}, "local", "on this machine"),

@@ -34,6 +34,7 @@ from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import ToolChoice, ToolSpec
 from rightseat.types.turn import InterruptAnswer, Turn
 from tests.contract.agents.verifier import verify_events
+from tests.kit.cases import each_case
 
 Json = dict[str, Any]
 THREAD = uuid.UUID("aaaaaaaa-aaaa-5aaa-8aaa-aaaaaaaaaaaa")
@@ -301,7 +302,7 @@ FORM = {"type": "object", "properties": {"city": {"type": "string"}}, "required"
 
 
 @pytest.mark.demand("agents.agui_ag_ui_http")
-@pytest.mark.parametrize(
+@each_case(
     ("told", "kind", "words"),
     [
         ({"reason": "input_required", "message": "Which?"}, "ask", "Which?"),

@@ -10,9 +10,9 @@ import pytest
 from rightseat import Result, Runtime, ToolContext
 from rightseat.agents._peer import source
 from rightseat.agents.copilotkit import copilotkit
-from rightseat.agents.copilotkit.endpoint import CopilotKitEndpoint, build_parameters_schema
+from rightseat.agents.copilotkit.endpoint import CopilotKitSource, build_parameters_schema
 from rightseat.errors import ConfigError
-from rightseat.types.events import TextDelta
+from rightseat.types.events import StepEnd, StepStart, TextDelta
 from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.turn import ForwardedProps, Owner, Turn, TurnClient
@@ -23,9 +23,10 @@ from tests.kit.connection import Connection, ReceivedRequest
 from tests.kit.connection_faults import close_at_once, send_garbage, send_nothing
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.kit.waiting import wait_until
-from tests.unit.agents.agui.fake_agent import cut_after, garble_after, stall_after
+from tests.unit.agents.agui.fake_agent import FrameFault, cut_after, garble_after, stall_after
 from tests.unit.agents.agui.test_agent import get_idle_timeout, reply_500, reply_html, reply_redirect
 from tests.unit.agents.copilotkit.endpoint import FakeRemoteEndpoint
+from tests.unit.doors.copilotkit.client import make_input, make_request_body, post_graphql, serve_copilotkit
 
 pytestmark = pytest.mark.io
 
@@ -42,7 +43,7 @@ async def serve_endpoint(remote: FakeRemoteEndpoint, **options: Any) -> AsyncIte
 
 
 @asynccontextmanager
-async def start_source(remote: FakeRemoteEndpoint, **options: Any) -> AsyncIterator[CopilotKitEndpoint]:
+async def start_source(remote: FakeRemoteEndpoint, **options: Any) -> AsyncIterator[CopilotKitSource]:
     source = copilotkit("ck", {"url": remote.url, "tries": 1, **options})
     await source.start()
     try:
@@ -154,7 +155,7 @@ async def test_named_agents_are_listed_before_they_are_found() -> None:
 # Its actions.
 
 
-async def call_weather_action(source: CopilotKitEndpoint, city: str) -> Result:
+async def call_weather_action(source: CopilotKitSource, city: str) -> Result:
     (tool,) = source.tools
     assert tool.call is not None
     turn = Turn(messages=(), client=TurnClient(forwarded=ForwardedProps({"tone": "dry"})))
@@ -387,3 +388,51 @@ async def test_who_leaves_ends_the_run_there() -> None:
 def test_wrong_options() -> None:
     with pytest.raises(ConfigError, match="Did you mean 'agents'"):
         copilotkit("ck", {"url": "http://127.0.0.1:1", "agent": []})
+
+
+def make_lines_fault(*lines: Any) -> FrameFault:
+    async def write_lines(connection: Connection, frames: list[bytes]) -> None:
+        for line in lines:
+            await connection.write_chunk(json.dumps(line).encode() + b"\n")
+        await connection.write_chunk(b"")
+
+    return write_lines
+
+
+def make_sync(node: str, state: Any, *, active: bool) -> dict[str, Any]:
+    about = {"event": "on_copilotkit_state_sync", "run_id": "r", "thread_id": "t", "agent_name": "desk"}
+    return {**about, "node_name": node, "state": state, "active": active, "running": active, "role": "assistant"}
+
+
+@pytest.mark.parametrize("has_data", [False, True])
+async def test_a_page_sees_the_states_of_an_agent_that_asks(has_data: bool) -> None:
+    """As CopilotKit's runtime tells it: the first state with its node, and at the end what the endpoint says."""
+    remote = FakeRemoteEndpoint()
+    # Some endpoints send `data` with every line: the name of the event says what it is.
+    asking = {"event": "on_interrupt", "value": "Approve it?", **({"data": {"messages": []}} if has_data else {})}
+    remote.fault = make_lines_fault(
+        make_sync("chat", {"step": 1}, active=True), asking, make_sync("__end__", {"step": 2}, active=False)
+    )
+    data = make_input(agentSession={"agentName": "desk"}, runId="r1")
+    async with serve_endpoint(remote) as runtime, serve_copilotkit(runtime) as url:
+        answer = await post_graphql(url, make_request_body(data))
+    assert [event["value"] for event in answer.response["metaEvents"]] == ["Approve it?"]
+    states = [m for m in answer.messages if m["__typename"] == "AgentStateMessageOutput"]
+    shown = [(m["nodeName"], m["active"], m["running"], json.loads(m["state"])) for m in states]
+    assert ("chat", True, True, {"step": 1}) in shown
+    assert shown[-1] == ("__end__", False, False, {"step": 2})
+
+
+async def test_the_event_of_a_synced_node_starts_it_once() -> None:
+    remote = FakeRemoteEndpoint()
+    started = {"event": "on_chain_start", "name": "chat", "run_id": "n1", "parent_ids": ["0"], "tags": ["graph:step:1"]}
+    node = {"metadata": {"langgraph_node": "chat", "langgraph_checkpoint_ns": "chat:1"}, "data": {}}
+    ended = {**started, **node, "event": "on_chain_end"}
+    remote.fault = make_lines_fault(
+        make_sync("chat", {"step": 1}, active=True), {**started, **node}, ended, make_sync("__end__", {}, active=False)
+    )
+    async with serve_endpoint(remote) as runtime:
+        turn = Turn(messages=(text_message("user", "go", id="u"),), assistant="desk")
+        events = [event async for event in runtime.run(turn)]
+    assert [event.name for event in events if isinstance(event, StepStart)] == ["chat"]
+    assert [event.name for event in events if isinstance(event, StepEnd)] == ["chat"]

@@ -34,6 +34,7 @@ from rightseat.types.events import (
     Usage,
 )
 from tests.contract.agents.verifier import verify_events
+from tests.kit.cases import each_case
 from tests.unit.agents.langgraph.scripted_graph import (
     GraphStreamEvent,
     make_event,
@@ -377,7 +378,7 @@ def test_an_error_of_the_graph() -> None:
     assert "secret" not in caught.value.message
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "data"),
     [
         ("events", b"{not json"),

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from rightseat.agents._peer.client import PeerErrors
-from rightseat.agents._peer.json_text import parse_partial_json
 from rightseat.agents.langgraph.wire import EVENT_SIZE_LIMIT, ServerSentEvent, ServerSentEventParser
 from rightseat.errors import UpstreamTooLarge
+from rightseat.types.partial_json import parse_partial_json
+from tests.kit.cases import each_case
 
 WIRE = (
     b'event: metadata\r\ndata: {"run_id": "r"}\r\nid: 1-0\r\n\r\n'
@@ -39,7 +40,7 @@ def test_an_event_without_end() -> None:
         frames.feed(b"x")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "value"),
     [
         ("", None),

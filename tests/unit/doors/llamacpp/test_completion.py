@@ -191,6 +191,7 @@ async def test_named_fields_only_and_nested_ones_at_the_top() -> None:
         {"prompt": [["a"] * 65]},
         {"prompt": "a", "lora": [{"id": 0, "scale": 1}]},
         {"prompt": "a", "grammar_lazy": True},
+        {"prompt": "a", "grammar_trigger_words": ["<function="]},
         {"prompt": "a", "grammar": "x", "json_schema": {}},
         {"prompt": "a", "n_predict": -2},
         {"prompt": "a", "n_probs": 100_000},

@@ -6,6 +6,7 @@ import pytest
 
 from rightseat.doors.openbb.artifacts import format_artifact
 from rightseat.types.events import Artifact
+from tests.kit.cases import each_case
 
 ROWS = [{"day": "Mo", "close": 1, "open": 2}, {"day": "Tu", "close": 3, "open": 4}]
 LINE = {"chartType": "line", "xKey": "day", "yKey": ["close"]}
@@ -31,7 +32,7 @@ def test_tables(content: Any) -> None:
     assert (found["type"], found["content"]) == ("table", ROWS)
 
 
-@pytest.mark.parametrize("content", ["text", 7, [], [1], {"rows": [1]}, None])
+@each_case("content", ["text", 7, [], [1], {"rows": [1]}, None])
 def test_what_is_no_table_is_text(content: Any) -> None:
     assert make_artifact("table", content)["type"] == "text"
 

@@ -3,12 +3,13 @@
 import pytest
 
 from rightseat.doors.openbb.turn import extract_words, matches_added_data
+from tests.kit.cases import each_case
 
 PRICES = "Closing prices of a share by day; symbol AAPL; columns: date, close"
 
 
 @pytest.mark.demand("openbb.explicit_context_goes_model")
-@pytest.mark.parametrize(
+@each_case(
     ("question", "added", "about"),
     [
         ("What is the price of gold?", "Commodities: gold 2650, silver 31; price", True),

@@ -14,6 +14,7 @@ from rightseat.doors.openbb.dates import parse_date
 from rightseat.types.events import CallArgs, CallEnd, CallStart, Event, RunFinished
 from rightseat.types.turn import Turn
 from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
+from tests.kit.cases import each_case
 from tests.unit.doors.openbb.client import LEGACY_WIDGETS, OpenBBChat, make_result_item, post_query
 from tests.unit.doors.openbb.test_read import HUMAN
 
@@ -153,7 +154,7 @@ async def test_an_agent_of_another_kind_sends_no_other_dates(start: str, sent: s
         assert "'soon' is not a date" in answer.text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "day"),
     [
         ("today", "2026-11-16"),
@@ -193,7 +194,7 @@ def test_words_for_a_day(text: str, day: str) -> None:
     assert parse_date(text, MONDAY.astimezone(ZoneInfo("Europe/London"))) == date.fromisoformat(day)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",

@@ -10,6 +10,7 @@ from rightseat.doors.openbb.tool_selection import select_tools
 from rightseat.doors.openbb.wire import OpenBBQuery
 from rightseat.doors.openbb.workspace_tools import WorkspaceTool, collect_tools, make_parameter_schema, slugify
 from rightseat.types.schema import get_validator
+from tests.kit.cases import each_case
 from tests.unit.doors.openbb.client import LEGACY_WIDGETS, MCP_TOOL, PRICE_UUID, WIDGETS
 
 NOW = datetime(2026, 11, 16, 9, 30, tzinfo=UTC)
@@ -70,7 +71,7 @@ PARAMS: list[tuple[dict[str, Any], Any, dict[str, Any]]] = [
 
 
 @pytest.mark.demand("openbb.widgets_become_client_tools")
-@pytest.mark.parametrize(("param", "value", "schema"), PARAMS)
+@each_case(("param", "value", "schema"), PARAMS)
 def test_a_parameter_as_json_schema(param: dict[str, Any], value: Any, schema: dict[str, Any]) -> None:
     made = make_parameter_schema({"name": "x", **param}, value)
     assert made == schema

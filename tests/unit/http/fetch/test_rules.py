@@ -7,6 +7,7 @@ import pytest
 from rightseat.errors import AddressRefused, ConfigError
 from rightseat.http.fetch.rules import AddressRules, is_public
 from rightseat.http.fetch.target import parse_target, resolve_redirect
+from tests.kit.cases import each_case
 
 NOT_PUBLIC = [
     "0.0.0.0",
@@ -64,7 +65,7 @@ PUBLIC = [
 ]
 
 
-@pytest.mark.parametrize("address", NOT_PUBLIC)
+@each_case("address", NOT_PUBLIC)
 def test_an_address_that_is_not_public_is_refused(address: str) -> None:
     assert not is_public(ipaddress.ip_address(address))
     with pytest.raises(AddressRefused) as caught:
@@ -72,7 +73,7 @@ def test_an_address_that_is_not_public_is_refused(address: str) -> None:
     assert address not in caught.value.message
 
 
-@pytest.mark.parametrize("address", PUBLIC)
+@each_case("address", PUBLIC)
 def test_a_public_address_is_fine(address: str) -> None:
     AddressRules().check_address("outside.example", address)
     AddressRules().check_host(address, 443)
@@ -94,7 +95,7 @@ def test_an_allowed_name_may_be_private_but_never_link_local() -> None:
             rules.check_address(host, address)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("host", "port", "fits"),
     [
         ("api.example", 443, True),
@@ -170,14 +171,14 @@ BAD_URLS = [
 ]
 
 
-@pytest.mark.parametrize("url", BAD_URLS, ids=lambda url: url[:40].encode("unicode-escape").decode())
+@each_case("url", BAD_URLS)
 def test_a_url_of_two_readings_is_refused(url: str) -> None:
     with pytest.raises(AddressRefused) as caught:
         parse_target(url)
     assert caught.value.message.endswith(".")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "http://127.0.0.1/",

@@ -13,6 +13,7 @@ from rightseat.middleware.guardrails.personal_data import (
     PersonalDataScan,
 )
 from rightseat.middleware.guardrails.rules import REASONS, TextRules, format_refusal
+from tests.kit.cases import each_case
 
 LONGEST_MATCH = max(
     sum(most for _, _, most in pattern.runs) for patterns in DATA_PATTERNS.values() for pattern in patterns
@@ -20,7 +21,7 @@ LONGEST_MATCH = max(
 
 
 @pytest.mark.demand("models.allow_deny_lists_topics")
-@pytest.mark.parametrize(
+@each_case(
     ("word", "text", "found"),
     [
         ("gun", "Buy a GUN now", True),
@@ -79,7 +80,7 @@ def test_anchors() -> None:
 
 
 @pytest.mark.demand("models.length_token_limits_pii")
-@pytest.mark.parametrize(
+@each_case(
     ("text", "redacted"),
     [
         ("Mail joe.doe+x@mail.example.co.uk, please.", "Mail [email], please."),
@@ -117,7 +118,7 @@ def test_only_the_kinds_that_are_asked_for() -> None:
 
 @pytest.mark.demand("models.length_token_limits_pii")
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@each_case(
     "text", ["a" * 100_000, "1" * 100_000, "1 " * 50_000, "a@" * 50_000, "a@" + "a." * 50_000, "+1" + "(" * 100_000]
 )
 def test_personal_data_takes_linear_time(text: str) -> None:

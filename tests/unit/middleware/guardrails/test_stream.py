@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rightseat.middleware.guardrails.matchers import MAX_GAP, PatternList, RuleViolation, WordList, WordScan, fold_text
 from rightseat.middleware.guardrails.personal_data import DATA_KINDS, PersonalDataFinder
 from rightseat.middleware.guardrails.rules import TextPiece, TextRules, TextStreamFilter
+from tests.kit.cases import each_case
 from tests.kit.rounds import limit_rounds
 
 DENIED = ("bad word", "abba", "ab", "赌博", "Straße", "café", "a1-b2", "ba ba")
@@ -178,7 +179,7 @@ def test_pieces_stay_as_they_came_and_lose_likelihoods_only_where_they_change() 
 
 
 @pytest.mark.demand("models.input_before_model_output")
-@pytest.mark.parametrize(
+@each_case(
     ("text", "held"),
     [("Hello", 0), ("a ba", 2), ("a bad", 3), ("a bad ", 4), ("a bad wor", 7), ("a badly", 0), ("abad", 0)],
 )

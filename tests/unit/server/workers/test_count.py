@@ -7,6 +7,7 @@ from rightseat.config.settings import Config, ModelSettings, ServerSettings, Sto
 from rightseat.errors import ConfigError
 from rightseat.models.llamacpp.machine import get_machine
 from rightseat.server.workers.count import count_workers
+from tests.kit.cases import each_case
 
 
 def make_config(workers: Workers, spec: str = "openai:x", store: str = "sqlite") -> Config:
@@ -43,7 +44,7 @@ def test_the_command_line_overrides_the_file(text: str, workers: Workers) -> Non
 
 
 @pytest.mark.demand("scale.number_of_workers")
-@pytest.mark.parametrize("text", ["0", "-1", "many", "1.5", "257", ""])
+@each_case("text", ["0", "-1", "many", "1.5", "257", ""])
 def test_a_number_that_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="--workers: expected a number from 1 to 256, or auto"):
         load_config(None, workers=text, env={})

@@ -14,6 +14,7 @@ from rightseat.types.turn import AppContext, Turn, TurnClient
 from rightseat.wiring.demo import DESCRIPTIONS
 from rightseat.wiring.demo.offer import is_plain_turn
 from rightseat.wiring.from_config import build_runtime
+from tests.kit.cases import each_case
 
 HELLO = text_message("user", "Hello")
 
@@ -27,7 +28,6 @@ def list_default_tools(config: Config) -> list[str]:
     "table",
     [
         "[[plugins]]\npath = 'plugins'",
-        "[agents.other]\nkind = 'agui'\nurl = 'http://127.0.0.1:9/'",
         "[mcp.files]\ncommand = 'true'",
         "[models.default]\nspec = 'scripted:demo'",
         "[assistants.mine]\nsystem = 'Be brief.'",
@@ -57,7 +57,7 @@ def test_settings_of_the_server_leave_the_demo(tmp_path: Path) -> None:
 
 
 @pytest.mark.demand("demo.offered_to_plain_requests")
-@pytest.mark.parametrize(
+@each_case(
     "brought",
     [
         {"tools": (ToolSpec("f", "", {}),)},
@@ -67,7 +67,6 @@ def test_settings_of_the_server_leave_the_demo(tmp_path: Path) -> None:
         {"messages": (Message("user", (ImageMessagePart("data:image/png;base64,aa"),)), HELLO)},
         {"messages": (Message("user", (FileMessagePart("a.txt", "text/plain", "aa"),)),)},
     ],
-    ids=["tools", "context", "schema", "workspace", "image", "file"],
 )
 def test_a_turn_that_brings_something_is_not_plain(brought: dict[str, Any]) -> None:
     assert is_plain_turn(Turn(messages=(HELLO,)))

@@ -8,6 +8,7 @@ import pytest
 
 from rightseat.wiring.demo.recognize import match_booking, match_clock, match_sales
 from rightseat.wiring.demo.shortcuts import SHORTCUTS
+from tests.kit.cases import each_case
 
 CLOCK = (
     "What time is it?",
@@ -293,42 +294,42 @@ NO_SALES = (
 
 
 @pytest.mark.demand("demo.questions_recognized_by_rules")
-@pytest.mark.parametrize("question", CLOCK)
+@each_case("question", CLOCK)
 def test_a_question_for_the_time_is_recognized(question: str) -> None:
     assert match_clock(question) == {}
 
 
 @pytest.mark.demand("demo.questions_recognized_by_rules")
-@pytest.mark.parametrize("question", NO_CLOCK)
+@each_case("question", NO_CLOCK)
 def test_another_question_about_times_is_not(question: str) -> None:
     assert match_clock(question) is None
 
 
 @pytest.mark.demand("demo.questions_recognized_by_rules")
-@pytest.mark.parametrize(("question", "people"), BOOKING)
+@each_case(("question", "people"), BOOKING)
 def test_a_request_for_a_table_is_recognized_with_its_number(question: str, people: int) -> None:
     assert match_booking(question) == {"people": people}
 
 
 @pytest.mark.demand("demo.questions_recognized_by_rules")
-@pytest.mark.parametrize("question", NO_BOOKING)
+@each_case("question", NO_BOOKING)
 def test_another_request_books_nothing(question: str) -> None:
     assert match_booking(question) is None
 
 
 @pytest.mark.demand("demo.questions_recognized_by_rules")
-@pytest.mark.parametrize("question", SALES)
+@each_case("question", SALES)
 def test_a_request_for_the_sales_chart_is_recognized(question: str) -> None:
     assert match_sales(question) == {}
 
 
 @pytest.mark.demand("demo.questions_recognized_by_rules")
-@pytest.mark.parametrize("question", NO_SALES)
+@each_case("question", NO_SALES)
 def test_another_request_draws_no_sales(question: str) -> None:
     assert match_sales(question) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("question", "people"),
     [
         ("A table for 4 people, 2 adults and 2 children, please", 4),
@@ -377,7 +378,7 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@each_case("text", HOSTILE)
 def test_a_hostile_text_is_read_at_once(text: str) -> None:
     start = time.process_time()
     for match in (match_clock, match_booking, match_sales):

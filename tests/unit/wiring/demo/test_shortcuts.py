@@ -4,6 +4,7 @@ import pytest
 
 from rightseat.wiring.demo.recognize import match_booking
 from rightseat.wiring.demo.shortcuts import SHORTCUTS, describe_booking, describe_time, match_sales
+from tests.kit.cases import each_case
 
 SHORTCUT = {shortcut.tool: shortcut for shortcut in SHORTCUTS}
 
@@ -40,7 +41,7 @@ def test_the_weights_do_not_see_the_clock_for_other_times(question: str) -> None
     assert not SHORTCUT["demo_clock"].related.search(question)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("question", "related"),
     [
         ("book a table for my family tonight", True),

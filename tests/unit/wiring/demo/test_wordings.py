@@ -15,6 +15,7 @@ from rightseat.models.llamacpp.embedded.request_intent import correct_slang
 from rightseat.models.llamacpp.embedded.small_talk import SMALL_TALK
 from rightseat.wiring.demo import BOOKING_TOOL, CLOCK_TOOL, SALES_TOOL
 from rightseat.wiring.demo.shortcuts import SHORTCUTS
+from tests.kit.cases import each_case
 
 WORDINGS = tomllib.loads((Path(__file__).parent / "wordings.toml").read_text("utf-8"))
 TOPICS = {
@@ -37,12 +38,12 @@ def find_calls(question: str) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.demand("demo.questions_recognized_by_rules")
-@pytest.mark.parametrize(("question", "expected"), CALLS)
+@each_case(("question", "expected"), CALLS)
 def test_a_request_in_ones_own_words_gets_its_call(question: str, expected: dict[str, dict[str, Any]]) -> None:
     assert find_calls(question) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("question", "kind"), [(question, kind) for kind, questions in WORDINGS["help"].items() for question in questions]
 )
 def test_a_question_about_the_assistant_gets_its_topic(question: str, kind: str) -> None:
@@ -51,7 +52,7 @@ def test_a_question_about_the_assistant_gets_its_topic(question: str, kind: str)
 
 
 @pytest.mark.demand("demo.questions_recognized_by_rules")
-@pytest.mark.parametrize("question", [question for questions in WORDINGS["other"].values() for question in questions])
+@each_case("question", [question for questions in WORDINGS["other"].values() for question in questions])
 def test_a_near_miss_gets_neither(question: str) -> None:
     assert not find_calls(question)
     assert find_topic(split_clauses(correct_slang(question))) is None
