@@ -128,7 +128,7 @@ def on_files(files: Any, config: Any) -> Any:
             level = InclusionLevel.NOT_IN_NAV
             files.append(File.generated(config, to_site(path), abs_src_path=str(ROOT / path), inclusion=level))
     files.append(File.generated(config, ICON, abs_src_path=str(PLAYGROUND / ICON)))
-    colours = read_colours((PLAYGROUND / "style.css").read_text(encoding="utf-8"))
+    colours = read_colours((PLAYGROUND / "tokens.css").read_text(encoding="utf-8"))
     files.append(File.generated(config, COLOURS, content=colours))
     # No page is made of it: its links must be addresses already.
     llms = rewrite_links(LLMS, (ROOT / LLMS).read_text(encoding="utf-8"), lambda uri: get_address(files, uri))

@@ -4,6 +4,8 @@ import { h, put } from "./dom.js";
 import { ArtifactCard } from "./artifacts.js";
 import { CallCard, CitationsCard, FailureCard, NestedCard, NoteCard, ReasoningCard } from "./cards.js";
 import { Composer } from "./composer.js";
+import { topbar } from "./frame.js";
+import { icon } from "./icons.js";
 import { MessageCard } from "./messages.js";
 import { QuestionCard } from "./questions.js";
 import { welcome } from "./welcome.js";
@@ -25,16 +27,16 @@ export class Chat {
   constructor(app) {
     const { words } = app;
     this.app = app;
-    this.list = h("div", { class: "talk", role: "log", "aria-live": "polite", "aria-relevant": "additions" });
+    this.log = h("div", { class: "talk", role: "log", "aria-live": "polite", "aria-relevant": "additions" });
     this.banner = h("p", { class: "banner", role: "status", hidden: true });
     this.hints = h("div", { class: "chips", role: "group", "aria-label": words.suggestions });
     this.composer = new Composer(app);
     this.scroller = h(
       "div",
       { class: "scroller", tabindex: "-1", onscroll: () => this.scrolled() },
-      this.list,
+      this.log,
     );
-    this.element = h(
+    const talk = h(
       "section",
       { class: "chat", "aria-label": words.chat },
       this.scroller,
@@ -42,20 +44,42 @@ export class Chat {
       this.hints,
       this.composer.element,
     );
+    const looking = {
+      type: "button",
+      class: "btn quiet",
+      "aria-pressed": "false",
+      onclick: () => this.inspect(),
+    };
+    this.looking = h("button", looking, icon("trace", "s"), words.inspector);
+    this.choice = h("div", { class: "row" });
+    const bar = topbar(app, { list: words.threads }, this.choice, h("span", { class: "grow" }), this.looking);
+    this.element = h("div", { class: "view" }, bar, h("div", { class: "body" }, talk, app.inspector.element));
     this.views = new Map();
     this.prompts = null;
     this.waiting = false;
     this.following = true;
     this.top = 0;
     // Also what grows by itself, such as a chart: the end stays in sight.
-    new ResizeObserver(() => this.follow()).observe(this.list);
+    new ResizeObserver(() => this.follow()).observe(this.log);
+  }
+
+  /** The inspector needs the room of the list. */
+  get list() {
+    return this.app.inspector.open ? null : this.app.threads.element;
+  }
+
+  inspect(tab) {
+    const open = this.app.inspector.toggle(tab);
+    this.looking.setAttribute("aria-pressed", String(open));
+    this.element.classList.toggle("inspecting", open);
+    this.app.frame.refit();
   }
 
   /** Another conversation. */
   reset() {
     this.views.clear();
     this.following = true;
-    put(this.list);
+    put(this.log);
     this.draw();
   }
 
@@ -74,7 +98,7 @@ export class Chat {
     for (const item of talk.changed) this.card(item).update(item);
     talk.changed.clear();
     this.empty(!talk.items.length && !talk.running);
-    this.list.setAttribute("aria-busy", String(talk.running));
+    this.log.setAttribute("aria-busy", String(talk.running));
     this.composer.running(talk.running);
     this.suggest(talk.running ? [] : talk.suggestions);
     this.follow();
@@ -89,7 +113,7 @@ export class Chat {
     if (!view) {
       view = new CARDS[item.kind](item, this.app);
       this.views.set(item.id, view);
-      this.list.append(view.element);
+      this.log.append(view.element);
     }
     return view;
   }
@@ -104,11 +128,11 @@ export class Chat {
 
   empty(yes) {
     const wanted = !yes ? "" : this.app.session.opening ? "opening" : "welcome";
-    const shown = this.list.querySelector(".welcome, .opening");
+    const shown = this.log.querySelector(".welcome, .opening");
     if (shown?.classList.contains(wanted || "-")) return;
     shown?.remove();
-    if (wanted === "welcome") this.list.append(welcome(this.app));
-    else if (wanted) this.list.append(h("p", { class: "opening dim" }, this.app.words.loading));
+    if (wanted === "welcome") this.log.append(welcome(this.app));
+    else if (wanted) this.log.append(h("p", { class: "opening dim" }, this.app.words.loading));
   }
 
   suggest(prompts) {

@@ -1,91 +1,151 @@
-// What stands around every view: the tabs, who is asked, the language and the light.
+// What stands around every view: the rail with the places, the list of what is in the place, and the stage.
+// A view has `element` (what goes onto the stage) and may have `list` (an <aside class="list">).
 
 import { h, put } from "./dom.js";
+import { icon, mark } from "./icons.js";
+
+/** The places, in the order of the rail. On a phone the last two are behind "More". */
+export const PLACES = {
+  chat: "chat",
+  flows: "flow",
+  models: "model",
+  plugins: "plug",
+  connect: "connect",
+  api: "api",
+};
+const BEHIND_MORE = new Set(["connect", "api"]);
 
 export class Frame {
-  constructor(app, views) {
+  constructor(app) {
     const { words } = app;
     this.app = app;
-    this.stage = h("div", { class: "stage" });
-    this.tabs = views.map((name) => h("a", { href: `#/${name}`, dataset: { view: name } }, words[name]));
-    this.choice = h("div", { class: "row choice" });
-    this.looking = this.button(words.inspector, () => this.inspect(), { "aria-pressed": "false" });
-    this.menu = this.button("☰", () => this.list(!this.listing), {
-      class: "quiet menu",
-      "aria-label": words.threads,
-      "aria-expanded": "false",
-    });
-    const dark = () => document.documentElement.dataset.theme === "dark";
-    const light = this.button("◐", () => app.light(dark() ? "light" : "dark"), {
-      "aria-label": words.theme,
-      title: words.theme,
-    });
+    this.tabs = Object.entries(PLACES).map(([name, sign]) => this.place(name, sign));
+    this.more = h(
+      "button",
+      { type: "button", class: "go phone", "aria-expanded": "false", onclick: () => this.openMore() },
+      icon("more", "fat"),
+      h("span", {}, words.moreViews),
+    );
+    const rail = h(
+      "nav",
+      { class: "rail", "aria-label": words.menu },
+      h("a", { class: "brand", href: "#/chat", "aria-label": "rightseat" }, mark()),
+      this.tabs,
+      this.more,
+      h("span", { class: "fill" }),
+      this.switches("icon d"),
+    );
+    this.stage = h("main", { class: "stage", id: "stage", tabindex: "-1" });
+    this.slot = h("div", { class: "slot" });
+    this.element = h("div", { class: "app" }, rail, this.slot, this.stage);
+    const skip = h("a", { class: "skip", href: "#stage", onclick: (event) => this.skip(event) }, words.skip);
+    this.elements = [skip, this.element];
+    this.view = null;
+  }
+
+  place(name, sign) {
+    const props = {
+      class: BEHIND_MORE.has(name) ? "go d" : "go",
+      href: `#/${name}`,
+      dataset: { view: name },
+    };
+    return h("a", props, icon(sign), h("span", {}, this.app.words[name]));
+  }
+
+  /** The theme and the language. */
+  switches(kind) {
+    const { app } = this;
+    const { words } = app;
     const [other, code] = app.language === "en" ? ["中文", "zh"] : ["English", "en"];
-    this.tongue = this.button(other, () => app.translate(), { lang: code });
-    const tools = h("div", { class: "tools" }, this.choice, this.looking, light, this.tongue);
-    const nav = h("nav", { class: "tabs", "aria-label": words.menu }, this.tabs);
-    const name = h("a", { class: "name", href: "#/chat" }, "rightseat");
-    const skip = h("a", { class: "skip", href: "#say", onclick: (event) => this.skip(event) }, words.skip);
-    const main = h("main", {}, this.stage);
-    this.house = h("div", { class: "house" }, app.threads.element, main, app.inspector.element);
-    this.elements = [skip, h("header", {}, this.menu, name, nav, tools), this.house];
-    this.picked();
+    const theme = { type: "button", class: kind, "aria-label": words.theme, title: words.theme };
+    const tongue = { type: "button", class: kind, "aria-label": other, title: other, lang: code };
+    return [
+      h("button", { ...theme, onclick: () => app.light(isDark() ? "light" : "dark") }, icon("sun")),
+      h("button", { ...tongue, dataset: { tongue: "" }, onclick: () => app.translate() }, icon("lang")),
+    ];
   }
 
-  button(text, onclick, more = {}) {
-    return h("button", { type: "button", class: "quiet", onclick, ...more }, text);
-  }
-
-  /** Who is asked, and by which model where there are several. */
-  picked() {
-    const { words, about, session } = this.app;
-    const known = about.assistants.find((one) => one.name === session.agent);
-    const names = about.assistants.map((one) => [one.name, one.title || one.name]);
-    // A conversation may be older than a change of the configuration.
-    if (!known) names.push([session.agent, session.agent]);
-    const who = select(words.assistant, names, session.agent, (name) => this.app.begin(name));
-    const models = known?.models ?? [];
-    const choose = (name) => (session.model = name);
-    const listed = models.map((one) => [one, one]);
-    const which = select(words.model, listed, session.model || models[0], choose);
-    put(this.choice, who, models.length > 1 ? which : null);
-  }
-
-  show(name, element) {
+  show(name, view) {
+    this.view = view;
     // What is there already stays: put in again it would lose the focus.
-    if (this.stage.firstChild !== element) put(this.stage, element);
+    if (this.stage.firstChild !== view.element) put(this.stage, view.element);
+    this.refit();
+    this.list(false);
     for (const tab of this.tabs) {
       if (tab.dataset.view === name) tab.setAttribute("aria-current", "page");
       else tab.removeAttribute("aria-current");
     }
-    this.house.dataset.view = name;
+    this.element.dataset.view = name;
   }
 
-  inspect(tab) {
-    const open = this.app.inspector.toggle(tab);
-    this.looking.setAttribute("aria-pressed", String(open));
+  /** The list of the view has come or gone. */
+  refit() {
+    const { list } = this.view;
+    if (this.slot.firstChild !== (list ?? null)) put(this.slot, list);
+    this.element.classList.toggle("nolist", !list);
   }
 
-  /** On a phone the list of conversations lies over the page. */
+  /** On a phone the list lies over the page. */
   get listing() {
-    return this.house.classList.contains("listing");
+    return this.slot.firstChild?.hasAttribute("data-open") ?? false;
   }
 
   list(open) {
-    this.house.classList.toggle("listing", open);
-    this.menu.setAttribute("aria-expanded", String(open));
+    this.slot.firstChild?.toggleAttribute("data-open", open);
+    if (open) this.slot.firstChild?.querySelector("input, button")?.focus();
+  }
+
+  /** On a phone: the places that have no tab, the theme and the language. */
+  openMore() {
+    const { words } = this.app;
+    const close = () => {
+      dialog.close();
+      dialog.remove();
+      this.more.setAttribute("aria-expanded", "false");
+    };
+    const links = [...BEHIND_MORE].map((name) =>
+      h("a", { class: "it", href: `#/${name}`, onclick: close }, icon(PLACES[name]), words[name]),
+    );
+    const dialog = h(
+      "dialog",
+      { class: "more", "aria-label": words.moreViews, onclose: close },
+      h("div", { class: "row" }, h("b", { class: "grow" }, words.moreViews), this.closer(close)),
+      links,
+      h("div", { class: "row" }, this.switches("icon")),
+    );
+    document.body.append(dialog);
+    dialog.showModal();
+    this.more.setAttribute("aria-expanded", "true");
+  }
+
+  closer(close) {
+    const { words } = this.app;
+    return h(
+      "button",
+      { type: "button", class: "icon", "aria-label": words.close, onclick: close },
+      icon("x"),
+    );
   }
 
   skip(event) {
     event.preventDefault();
-    this.app.go("chat");
-    this.app.chat.composer.box.focus();
+    if (this.view === this.app.chat) this.app.chat.composer.box.focus();
+    else this.stage.focus();
   }
 }
 
-function select(label, options, value, choose) {
-  const entries = options.map(([name, title]) => h("option", { value: name }, title));
-  const element = h("select", { "aria-label": label, onchange: () => choose(element.value) }, entries);
-  element.value = value;
-  return element;
+/** The bar at the top of a view. The first button, on a phone only, opens the list. */
+export function topbar(app, { list = "" }, ...children) {
+  const open = {
+    type: "button",
+    class: "icon phone",
+    "aria-label": list,
+    onclick: () => app.frame.list(true),
+  };
+  return h("div", { class: "topbar" }, list ? h("button", open, icon("menu")) : null, children);
+}
+
+function isDark() {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }

@@ -9,20 +9,28 @@ import { Frame } from "./frame.js";
 import { Inspector } from "./inspector.js";
 import { PluginsView } from "./plugins.js";
 import { Session } from "./session.js";
-import { SetupView } from "./setup.js";
+import { ConnectView } from "./connect.js";
+import { ModelsView } from "./models.js";
 import { Threads } from "./threads.js";
 import { door } from "./welcome.js";
 import { language, languages, speak } from "./words.js";
 import * as server from "./server.js";
 
-const VIEWS = { chat: Chat, flows: FlowsView, plugins: PluginsView, setup: SetupView, api: ApiView };
+const VIEWS = {
+  chat: Chat,
+  flows: FlowsView,
+  models: ModelsView,
+  plugins: PluginsView,
+  connect: ConnectView,
+  api: ApiView,
+};
 const THEME = "rightseat.theme";
 
 class App {
   constructor() {
     this.language = language();
-    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-    this.light(localStorage.getItem(THEME) ?? (dark ? "dark" : "light"));
+    // Until a person chooses, the page follows the system.
+    if (localStorage.getItem(THEME)) this.light(localStorage.getItem(THEME));
     addEventListener("hashchange", () => this.session && this.arrive());
     addEventListener("rightseat:key", () => door(this, Boolean(server.key.get())));
     addEventListener("keydown", (event) => this.key(event));
@@ -73,11 +81,11 @@ class App {
   /** Everything that has words in it: built anew when the language changes. */
   build() {
     document.documentElement.lang = this.language;
-    this.chat = new Chat(this);
     this.threads = new Threads(this);
     this.inspector = new Inspector(this);
+    this.chat = new Chat(this);
     this.views = { chat: this.chat };
-    this.frame = new Frame(this, Object.keys(VIEWS));
+    this.frame = new Frame(this);
     put(document.querySelector("#app"), this.frame.elements);
     this.threads.show();
   }
@@ -105,7 +113,7 @@ class App {
     if (!view && location.pathname.endsWith("/docs")) return this.go("api");
     const name = view in VIEWS ? view : "chat";
     this.views[name] ??= new VIEWS[name](this);
-    this.frame.show(name, this.views[name].element);
+    this.frame.show(name, this.views[name]);
     if (name !== "chat") return this.views[name].show();
     if (thread && thread !== this.session.thread) {
       const opened = this.session.open(thread, agent);
@@ -122,7 +130,6 @@ class App {
   /** Another conversation is shown. */
   changed() {
     this.redraw();
-    this.frame.picked();
     this.frame.list(false);
     this.threads.show();
   }
@@ -204,8 +211,8 @@ class App {
     this.arrive();
     this.redraw();
     this.chat.composer.draft = draft;
-    if (open) this.frame.inspect(tab);
-    this.frame.tongue.focus();
+    if (open) this.chat.inspect(tab);
+    document.querySelector("[data-tongue]")?.focus();
   }
 
   key(event) {

@@ -10,7 +10,7 @@ export class Threads {
     this.list = h("ul", { class: "threads" }, h("li", { class: "dim" }, words.loading));
     const begin = { type: "button", class: "main wide", onclick: () => app.begin() };
     const button = h("button", begin, words.newThread);
-    this.element = h("nav", { class: "side", "aria-label": words.threads }, button, this.list);
+    this.element = h("aside", { class: "list", "aria-label": words.threads }, button, this.list);
   }
 
   async show() {

@@ -5,14 +5,14 @@ import { learn } from "./words.js";
 import * as server from "./server.js";
 
 learn("en", {
-  connect: "Connect a client",
+  clients: "Connect a client",
   health: "What works here",
   callDoors: "Call every door as its client would",
   calling: "Calling every door …",
   fix: "Fix",
 });
 learn("zh", {
-  connect: "连接客户端",
+  clients: "连接客户端",
   health: "运行状况",
   callDoors: "像客户端一样调用每个接口",
   calling: "正在调用每个接口…",
@@ -21,10 +21,10 @@ learn("zh", {
 
 const MARKS = { good: "✓", broken: "✗", skipped: "–" };
 
-export class SetupView {
+export class ConnectView {
   constructor(app) {
     this.app = app;
-    this.element = h("div", { class: "page setup" });
+    this.element = h("div", { class: "page connect" });
   }
 
   async show(doors = false) {
@@ -34,7 +34,7 @@ export class SetupView {
       const found = await (doors ? server.post : server.get)("/playground/setup");
       put(
         this.element,
-        h("h2", {}, words.connect),
+        h("h2", {}, words.clients),
         found.clients.map((one) => this.client(one)),
         h("h2", {}, words.health),
         this.lines(found.lines),
