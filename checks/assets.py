@@ -13,35 +13,42 @@ from checks.packages import COULD_NOT_INSTALL, ROOT, InstallError, run_with_retr
 
 LOCK_FOLDER = ROOT / "assets"
 PACKAGE = ROOT / "src" / "rightseat"
-CHARTS = "server/playground/vendor"
+PLAYGROUND = "server/playground/vendor"
 GRAPHIQL = "doors/copilotkit/vendor"
 COPIED_FILES = {
-    f"{CHARTS}/echarts.js": "echarts/dist/echarts.esm.min.mjs",
-    f"{CHARTS}/echarts.LICENSE.txt": "echarts/LICENSE",
-    f"{CHARTS}/echarts.NOTICE.txt": "echarts/NOTICE",
+    f"{PLAYGROUND}/echarts.js": "echarts/dist/echarts.esm.min.mjs",
+    f"{PLAYGROUND}/echarts.LICENSE.txt": "echarts/LICENSE",
+    f"{PLAYGROUND}/echarts.NOTICE.txt": "echarts/NOTICE",
+    f"{PLAYGROUND}/markdown-it.js": "markdown-it/dist/browser/markdown-it.esm.min.mjs",
+    f"{PLAYGROUND}/purify.js": "dompurify/dist/purify.es.mjs",
+    f"{PLAYGROUND}/highlight.js": "@highlightjs/cdn-assets/es/highlight.min.js",
+    f"{PLAYGROUND}/katex.js": "katex/dist/katex.mjs",
+    f"{PLAYGROUND}/dagre.js": "@dagrejs/dagre/dist/dagre.esm.js",
     f"{GRAPHIQL}/graphiql.js": "graphiql/graphiql.min.js",
     f"{GRAPHIQL}/graphiql.css": "graphiql/graphiql.min.css",
     f"{GRAPHIQL}/react.js": "react/umd/react.production.min.js",
     f"{GRAPHIQL}/react-dom.js": "react-dom/umd/react-dom.production.min.js",
 }
-# GraphiQL's file has what it is built of inside, and they are many.
-LICENCES = f"{GRAPHIQL}/LICENSES.txt"
-FILES = (*COPIED_FILES, LICENCES)
+# Files with what they are built of inside, which is much: one list of all licences beside each.
+LICENCES = (f"{PLAYGROUND}/LICENSES.txt", f"{GRAPHIQL}/LICENSES.txt")
+FILES = (*COPIED_FILES, *LICENCES)
 NPM_CI = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
 
 def fetch_assets() -> None:
     if shutil.which("npm") is None:
-        raise InstallError("npm is not here. Without, charts are tables and GraphiQL is a small page")
+        raise InstallError("npm is not here. Without, answers are plain text and charts are tables")
     with tempfile.TemporaryDirectory() as scratch:
         for name in ("package.json", "package-lock.json"):
             shutil.copy(LOCK_FOLDER / name, scratch)
         run_with_retries(NPM_CI, cwd=Path(scratch))
-        for folder in (CHARTS, GRAPHIQL):
+        for folder in (PLAYGROUND, GRAPHIQL):
             (PACKAGE / folder).mkdir(exist_ok=True)
         for name, source in COPIED_FILES.items():
             shutil.copy(Path(scratch) / "node_modules" / source, PACKAGE / name)
-        (PACKAGE / LICENCES).write_text(collect_licences(Path(scratch)), encoding="utf-8")
+        licences = collect_licences(Path(scratch))
+        for name in LICENCES:
+            (PACKAGE / name).write_text(licences, encoding="utf-8")
 
 
 def collect_licences(scratch: Path) -> str:
