@@ -1,4 +1,4 @@
-"""Tiny models as GGUF files with random weights, for the real engine: text, fill-in, pictures, reranking.
+"""Tiny models as GGUF files with random weights, for the real engine: text, fill-in, pictures, sound, reranking.
 
 Their answers mean nothing. What is tested with them is what travels to the engine and back.
 """
@@ -17,6 +17,7 @@ WIDTH = 32
 FEED_FORWARD = 64
 ALIGNMENT = 32
 IMAGE_SIZE, PATCH_SIZE = 32, 16
+MEL_BINS = 128
 
 # The 256 bytes in the letters of byte-level vocabularies, then control tokens.
 PRINTABLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
@@ -51,7 +52,8 @@ def pack_value(value: Any) -> bytes:
 
 
 def write_gguf(path: Path, values: Mapping[str, Any], tensors: Tensors) -> Path:
-    """Write a file with these tensors in 32-bit floats; the same names give the same numbers."""
+    """Write a file with these tensors in 32-bit floats, kernels in 16-bit ones as the engine needs them; the same
+    names give the same numbers."""
     infos, data = [], bytearray()
     for name, dimensions in tensors.items():
         source = random.Random(name)
@@ -59,8 +61,9 @@ def write_gguf(path: Path, values: Mapping[str, Any], tensors: Tensors) -> Path:
         norm = name.endswith(("norm.weight", "ln.weight", "ln1.weight", "ln2.weight"))
         numbers = [1.0] * count if norm else [source.uniform(-0.3, 0.3) for _ in range(count)]
         data += bytes(-len(data) % ALIGNMENT)
-        infos.append(make_tensor_info(name, dimensions, 0, len(data)))
-        data += array.array("f", numbers).tobytes()
+        is_kernel = "conv1d" in name and name.endswith("weight")
+        infos.append(make_tensor_info(name, dimensions, 1 if is_kernel else 0, len(data)))
+        data += struct.pack(f"<{count}e", *numbers) if is_kernel else array.array("f", numbers).tobytes()
     pairs = [pack_string(key) + pack_value(value) for key, value in values.items()]
     head = make_gguf(*pairs, tensors=infos)
     path.write_bytes(head + bytes(-len(head) % ALIGNMENT) + data)
@@ -147,6 +150,44 @@ def write_projector(path: Path, *, width: int = WIDTH) -> Path:
         "v.blk.0.ffn_down.weight": (FEED_FORWARD, WIDTH),
         "v.blk.0.ffn_down.bias": (WIDTH,),
         "mm.model.fc.weight": (WIDTH * 4, width),
+    }
+    return write_gguf(path, values, tensors)
+
+
+def write_audio_projector(path: Path) -> Path:
+    """Write an audio encoder for a text model: Whisper's, with one block."""
+    values: dict[str, Any] = {
+        "general.architecture": "clip",
+        "clip.projector_type": "qwen2a",
+        "clip.has_audio_encoder": True,
+        "clip.use_gelu": True,
+        "clip.audio.num_mel_bins": MEL_BINS,
+        "clip.audio.embedding_length": WIDTH,
+        "clip.audio.feed_forward_length": FEED_FORWARD,
+        "clip.audio.block_count": 1,
+        "clip.audio.projection_dim": WIDTH,
+        "clip.audio.attention.head_count": 2,
+        "clip.audio.attention.layer_norm_epsilon": 1e-5,
+    }
+    tensors: dict[str, Sequence[int]] = {
+        "a.conv1d.1.weight": (3, MEL_BINS, WIDTH),
+        "a.conv1d.1.bias": (1, WIDTH),
+        "a.conv1d.2.weight": (3, WIDTH, WIDTH),
+        "a.conv1d.2.bias": (1, WIDTH),
+        "a.position_embd.weight": (WIDTH, 1500),
+        **{f"a.blk.0.attn_{name}.weight": (WIDTH, WIDTH) for name in ("q", "k", "v", "out")},
+        **{f"a.blk.0.attn_{name}.bias": (WIDTH,) for name in ("q", "v", "out")},
+        **{
+            f"a.{name}.{kind}": (WIDTH,)
+            for name in ("blk.0.ln1", "blk.0.ln2", "post_ln")
+            for kind in ("weight", "bias")
+        },
+        "a.blk.0.ffn_up.weight": (WIDTH, FEED_FORWARD),
+        "a.blk.0.ffn_up.bias": (FEED_FORWARD,),
+        "a.blk.0.ffn_down.weight": (FEED_FORWARD, WIDTH),
+        "a.blk.0.ffn_down.bias": (WIDTH,),
+        "mm.a.fc.weight": (WIDTH, WIDTH),
+        "mm.a.fc.bias": (WIDTH,),
     }
     return write_gguf(path, values, tensors)
 

@@ -94,7 +94,8 @@ class ModelRegistry:
             if find_protocol(model, Transcribes) is None:
                 raise ConfigError(
                     f"[models.{name}] in {self.config.path}: transcribes: {self.settings(name).spec} cannot write down "
-                    "speech. Name an OpenAI-compatible server (openai:NAME) or a ggml file (whisper:FILE)."
+                    "speech. Name an OpenAI-compatible server (openai:NAME), a ggml file (whisper:FILE), or a GGUF "
+                    "file with mmproj = PATH.gguf, an encoder of audio."
                 )
         return transcribers
 

@@ -7,7 +7,7 @@ it; `slot_scheduler` and `prefix_cache` reuse what a slot has read, `session_fil
 injected control tokens; `answer_start` has continued messages and the caller's grammar; `token_counts` counts
 messages; `thinking` switches a template's thinking; `tool_ranking` chooses tools for tiny models; `embedder` computes
 embeddings, `rerank` ranks documents. `raw_prompt` builds prompts without a template, `infill` those with a gap,
-`media` puts in images; `engine_info` tells of the engine.
+`media` puts in images and sound, `transcribe` asks for speech as text; `engine_info` tells of the engine.
 `formats/` has the tool-call formats, `grammar/` compiles JSON Schema to GBNF, `completion` maps settings and
 response chunks, `chat_route` those of the engine's own chat route, `prompt_log` keeps recent prompts. `gguf` reads
 model files, `weights` fetches the embedded model's. `curated` lists better models, `hub` knows their addresses,

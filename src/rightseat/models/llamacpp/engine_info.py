@@ -40,7 +40,7 @@ async def get_props(
         **_pick(props, _PROPS),
         "model_alias": name,
         "model_path": _get_file_name(props.get("model_path")) or name,
-        "modalities": {"vision": bool(modalities.get("vision")), "audio": False},
+        "modalities": {kind: bool(modalities.get(kind)) for kind in ("vision", "audio")},
         "media_marker": MEDIA_MARKER,
         "chat_template": sources.default,
         "bos_token": sources.bos,

@@ -1,4 +1,4 @@
-"""Pictures for local models with an image encoder: fetch them, and put them into a prompt."""
+"""Pictures and sound for local models with an encoder of them: load them, and put them into a prompt."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from rightseat.errors import AddressRefused, CallerError, UpstreamError, Upstrea
 from rightseat.http.fetch.fetch import OutboundClient
 from rightseat.models.llamacpp.control_tokens import MARK, TrustedText
 from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, MessagePart, TextMessagePart
-from rightseat.types.model import MEDIA_MARKER, Prompt
+from rightseat.types.model import MEDIA_MARKER, Prompt, is_audio
 
 MAX_IMAGES = 16
 IMAGE_TOKENS = 1000  # of one image: the engine tells the real number only afterwards
 TIMEOUT_SECONDS = 20.0
+# Of MP3, with and without a tag, and of FLAC.
+AUDIO_STARTS = (b"ID3", b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"\xff\xfa", b"fLaC")
 _DATA_URL = re.compile(r"data:image/[\w.+-]+;base64,")
 # Between the characters of a control token in a person's text: invisible, and no token begins with it.
 _SEPARATOR = "\u200b"
@@ -30,11 +32,16 @@ NO_IMAGES = (
     "This model reads text only: send no images or files. For a local model that sees, set mmproj = PATH.gguf, its "
     "image encoder."
 )
-NO_FILES = "This model reads text and images only: send no files."
+NO_AUDIO = (
+    "This model takes no audio. For a local model that hears, set mmproj = PATH.gguf, its encoder, which must be one "
+    "for audio."
+)
+NO_FILES = "This model reads text, images and audio only: send no other files."
 
 
 class PromptMedia:
-    """Images of one prompt in the order of its messages, each in base64. `marker` is the engine's place of an image."""
+    """Images and recordings of one prompt in the order of its messages, each in base64. `marker` is the engine's place
+    of one."""
 
     def __init__(self, images: list[str], marker: str) -> None:
         self._images = images
@@ -63,25 +70,49 @@ def drop_media(prompt: Prompt) -> tuple[Prompt, int]:
 
 
 async def extract_media(prompt: Prompt, marker: str) -> tuple[Prompt, PromptMedia]:
-    """Return the prompt with a marker in the place of each image, and the images."""
+    """Return the prompt with a marker in the place of each image and recording, and them."""
     marked = mark_media(prompt, marker)
-    parts = (part for message in prompt.messages for part in message.parts)
-    urls = [part.url for part in parts if isinstance(part, ImageMessagePart)]
-    if len(urls) > MAX_IMAGES:
+    parts = [part for message in prompt.messages for part in message.parts if not isinstance(part, TextMessagePart)]
+    if len(parts) > MAX_IMAGES:
         raise CallerError(f"Send at most {MAX_IMAGES} images in one request.")
     async with OutboundClient(max_bytes=DEFAULT_LIMITS.bytes, seconds=TIMEOUT_SECONDS) as outbound:
-        images = await asyncio.gather(*(load_image(url, outbound) for url in urls))
-    return marked, PromptMedia(list(images), marker)
+        loaded = await asyncio.gather(*(load_part(part, outbound) for part in parts))
+    return marked, PromptMedia(list(loaded), marker)
+
+
+def has_images(prompt: Prompt) -> bool:
+    return any(isinstance(part, ImageMessagePart) for message in prompt.messages for part in message.parts)
+
+
+async def load_part(part: ImageMessagePart | FileMessagePart, outbound: OutboundClient) -> str:
+    """Return an image or a recording in base64."""
+    if isinstance(part, ImageMessagePart):
+        return await load_image(part.url, outbound)
+    data = (part.data or "").rpartition(",")[2]
+    try:
+        check_audio(base64.b64decode(data, validate=True))
+    except (binascii.Error, ValueError) as error:
+        raise CallerError("A recording is not base64: check how it is encoded.") from error
+    return data
+
+
+def check_audio(data: bytes) -> None:
+    """Refuse what the engine cannot decode."""
+    if not (data[:4] == b"RIFF" and data[8:12] == b"WAVE") and not data.startswith(AUDIO_STARTS):
+        raise CallerError("A recording is none of WAV, MP3 and FLAC: convert it.")
+    if len(data) > DEFAULT_LIMITS.bytes:
+        raise CallerError(f"A recording has more than {DEFAULT_LIMITS.bytes >> 20} MB: send a shorter one.")
 
 
 def mark_media(prompt: Prompt, marker: str) -> Prompt:
-    """Return the prompt with a marker in the place of each image, which is not fetched; files are refused."""
-    if any(isinstance(part, FileMessagePart) for message in prompt.messages for part in message.parts):
+    """Return the prompt with a marker in the place of each image and recording; other files are refused."""
+    parts = (part for message in prompt.messages for part in message.parts)
+    if any(isinstance(part, FileMessagePart) and not is_audio(part) for part in parts):
         raise CallerError(NO_FILES)
-    return replace(prompt, messages=tuple(_mark_images(message, marker) for message in prompt.messages))
+    return replace(prompt, messages=tuple(_mark_parts(message, marker) for message in prompt.messages))
 
 
-def _mark_images(message: Message, marker: str) -> Message:
+def _mark_parts(message: Message, marker: str) -> Message:
     def convert(part: MessagePart) -> MessagePart:
         if isinstance(part, TextMessagePart):
             # Old servers have one marker for all, which a person may know and write.

@@ -28,6 +28,7 @@ from rightseat.models.llamacpp import (
     slot_scheduler,
     token_counts,
     tool_ranking,
+    transcribe,
 )
 from rightseat.models.llamacpp.answer_start import skip_thinking, split_begun_answer, use_own_grammar
 from rightseat.models.llamacpp.client import LlamaServer, LlamaServerClient
@@ -64,7 +65,8 @@ from rightseat.models.llamacpp.token_counts import TokenCounts
 from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.events import Usage
 from rightseat.types.messages import Message, text_message
-from rightseat.types.model import MEDIA_MARKER, UNDECLARED, Model, Prompt, RawPrompt, ToolChoice
+from rightseat.types.model import MEDIA_MARKER, UNDECLARED, Model, Prompt, RawPrompt, ToolChoice, has_audio
+from rightseat.types.speech import Transcript, TranscriptionRequest
 from rightseat.types.streams import closing
 from rightseat.types.text import estimate_tokens
 
@@ -144,11 +146,12 @@ class LlamaCppModel(Model):
         context: int | None = None,
         reranker: Reranker | None = None,
         sees_images: bool = False,
+        hears: bool = False,
         session_file: Path | None = None,
     ) -> None:
         self.name = name
-        seen = replace(UNDECLARED, advertises_images=True) if sees_images else replace(UNDECLARED, text_only=True)
-        self.capabilities = replace(seen, context=context, settings=frozenset(completion.SETTINGS))
+        taken = replace(UNDECLARED, advertises_images=sees_images, audio=hears, text_only=not (sees_images or hears))
+        self.capabilities = replace(taken, context=context, settings=frozenset(completion.SETTINGS))
         self.address = address
         self.weights = weights
         self._server = server
@@ -340,6 +343,9 @@ class LlamaCppModel(Model):
             raise NotConfigured("No reranker is set up here. Give the local model one: rerank = PATH.gguf.")
         return await self._reranker.rerank(query, documents)
 
+    async def transcribe(self, request: TranscriptionRequest, /) -> Transcript:
+        return await transcribe.transcribe(self, request)
+
     async def render_prompt(self, prompt: Prompt) -> str:
         """Return the text that the chat template makes of a prompt, with a marker in the place of each image."""
         self._check_media(prompt)
@@ -358,10 +364,10 @@ class LlamaCppModel(Model):
         return await engine_info.list_slots(await self._server.client())
 
     def _check_media(self, prompt: Prompt) -> None:
-        """Raise CallerError for images if our own engine has no encoder for them."""
+        """Raise CallerError for images and recordings if our own engine has no encoder for them."""
         launch = self._server.launch
         if launch is not None and launch.mmproj is None and media.has_media(prompt):
-            raise CallerError(media.NO_IMAGES)
+            raise CallerError(media.NO_AUDIO if has_audio(prompt) else media.NO_IMAGES)
 
     async def _extract_images(self, prompt: Prompt) -> tuple[Prompt, PromptMedia | None]:
         """Return the prompt with a marker for each image, and the images; None if it has none."""
@@ -369,7 +375,8 @@ class LlamaCppModel(Model):
             return prompt, None
         self._check_media(prompt)
         await self.start()
-        return await media.extract_media(prompt, await get_media_marker(await self._server.client()))
+        kinds = {"images": media.has_images(prompt), "audio": has_audio(prompt)}
+        return await media.extract_media(prompt, await get_media_marker(await self._server.client(), **kinds))
 
     async def _choose_tool(self, prompt: Prompt) -> Prompt:
         """Narrow the prompt's tool choice by `tool_ranking`, for models too small to choose."""

@@ -97,8 +97,8 @@ class LocalOptions(CommonOptions, frozen=True, kw_only=True):
     rerank: str | None = None
     """A GGUF file of a reranking model that serves /rerank, in another engine that starts with the first request."""
     mmproj: str | None = None
-    """A GGUF file of the model's image encoder. With it the model takes images. A pulled model's is found in its
-    folder (mmproj*.gguf)."""
+    """A GGUF file of the model's encoder of images or audio. With it the model takes them. A pulled model's is found
+    in its folder (mmproj*.gguf)."""
 
 
 class AttachedOptions(CommonOptions, frozen=True, kw_only=True):
@@ -152,7 +152,8 @@ def make_unchecked_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel
         weights=path,
         context=chosen.context,
         reranker=_make_reranker(launch, settings, policy),
-        sees_images=mmproj is not None,
+        sees_images=_encodes(mmproj, "vision"),
+        hears=_encodes(mmproj, "audio"),
         session_file=_check_session_file(settings, launch),
     )
 
@@ -300,6 +301,10 @@ def _make_reranker(launch: LaunchOptions, settings: LocalOptions, policy: Superv
         binary=launch.binary,
     )
     return Reranker(SharedServer(second, policy))
+
+
+def _encodes(mmproj: Path | None, kind: Literal["vision", "audio"]) -> bool:
+    return mmproj is not None and bool(gguf.read_header(mmproj).values.get(f"clip.has_{kind}_encoder"))
 
 
 def _find_mmproj(name: str, settings: LocalOptions) -> Path | None:

@@ -40,12 +40,16 @@ class RawPromptBuilder:
         return self._infill_tokens
 
 
-async def get_media_marker(client: LlamaServerClient) -> str:
-    """Return the engine's marker for an image, which newer engines make anew at each start."""
+async def get_media_marker(client: LlamaServerClient, *, images: bool = True, audio: bool = False) -> str:
+    """Return the engine's marker for an image or a recording, which newer engines make anew at each start; CallerError
+    if it takes none of those."""
     props = await client.get_props()
     modalities = props.get("modalities")
-    if not isinstance(modalities, dict) or not modalities.get("vision"):
+    known = modalities if isinstance(modalities, dict) else {}
+    if images and not known.get("vision"):
         raise CallerError(media.NO_IMAGES)
+    if audio and not known.get("audio"):
+        raise CallerError(media.NO_AUDIO)
     return str(props.get("media_marker") or MEDIA_MARKER)
 
 
