@@ -215,6 +215,16 @@ def test_the_local_pages_model_that_sees(tmp_path: Path, monkeypatch: pytest.Mon
     assert made.assistants["default"].supports_images
 
 
+@pytest.mark.demand("llamacpp.audio_encoder")
+def test_the_speech_pages_model_that_hears(tmp_path: Path) -> None:
+    [text] = [text for text in find_blocks(ROOT / "docs" / "speech.md", "toml") if "mmproj" in text]
+    (tmp_path / "rightseat.toml").write_text(text, encoding="utf-8")
+    tiny_gguf.write_text_model(tmp_path / "qwen2-audio.gguf")
+    tiny_gguf.write_audio_projector(tmp_path / "mmproj-qwen2-audio.gguf")
+    made = build_runtime(load_config(tmp_path / "rightseat.toml", env={}), env={})
+    assert made.transcribers["ears"].capabilities.audio
+
+
 @pytest.mark.demand("engine.library_use_runtime_mount")
 @pytest.mark.io
 async def test_the_readmes_library_example_answers_behind_fastapi(
