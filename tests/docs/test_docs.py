@@ -221,7 +221,7 @@ def test_the_speech_pages_model_that_hears(tmp_path: Path) -> None:
     (tmp_path / "rightseat.toml").write_text(text, encoding="utf-8")
     tiny_gguf.write_text_model(tmp_path / "qwen2-audio.gguf")
     tiny_gguf.write_audio_projector(tmp_path / "mmproj-qwen2-audio.gguf")
-    made = build_runtime(load_config(tmp_path / "rightseat.toml", env={}), env={})
+    made = build_runtime(load_config(tmp_path / "rightseat.toml", env={}), env={"OPENAI_API_KEY": "k"})
     assert made.transcribers["ears"].capabilities.audio
 
 
