@@ -216,12 +216,13 @@ def test_the_local_pages_model_that_sees(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.demand("llamacpp.audio_encoder")
-def test_the_speech_pages_model_that_hears(tmp_path: Path) -> None:
+def test_the_speech_pages_model_that_hears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
     [text] = [text for text in find_blocks(ROOT / "docs" / "speech.md", "toml") if "mmproj" in text]
     (tmp_path / "rightseat.toml").write_text(text, encoding="utf-8")
     tiny_gguf.write_text_model(tmp_path / "qwen2-audio.gguf")
     tiny_gguf.write_audio_projector(tmp_path / "mmproj-qwen2-audio.gguf")
-    made = build_runtime(load_config(tmp_path / "rightseat.toml", env={}), env={"OPENAI_API_KEY": "k"})
+    made = build_runtime(load_config(tmp_path / "rightseat.toml", env={}), env={})
     assert made.transcribers["ears"].capabilities.audio
 
 
