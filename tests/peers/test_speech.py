@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from tests.peers.prerequisites import require
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 
 HERE = Path(__file__).parent
+RecordDriven = Callable[[str, str], None]
 CONFIG = """
 [models.ears]
 spec = "openai:pocketsphinx"
@@ -48,13 +49,15 @@ async def speak(text: str, folder: Path) -> Path:
 
 
 @contextlib.asynccontextmanager
-async def serve_recogniser() -> AsyncIterator[RightseatProcess]:
+async def serve_recogniser(record_driven: RecordDriven) -> AsyncIterator[RightseatProcess]:
     command = (find_python("speech"), str(HERE / "speech" / "recognise.py"))
     process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=PIPE)
     assert process.stdout is not None
     try:
         line = await asyncio.wait_for(process.stdout.readline(), 4 * HANG_TIMEOUT)
-        async with RightseatProcess(config=CONFIG.replace("{port}", str(json.loads(line)["port"]))) as server:
+        started = json.loads(line)
+        record_driven("pocketsphinx", started["version"])
+        async with RightseatProcess(config=CONFIG.replace("{port}", str(started["port"]))) as server:
             yield server
     finally:
         process.kill()
@@ -70,8 +73,8 @@ async def post_form(server: RightseatProcess, path: str, *parts: MultipartField)
 
 
 @pytest.mark.demand("speech.real_recogniser")
-async def test_what_is_spoken_is_written_down(tmp_path: Path) -> None:
-    async with serve_recogniser() as server:
+async def test_what_is_spoken_is_written_down(tmp_path: Path, record_driven: RecordDriven) -> None:
+    async with serve_recogniser(record_driven) as server:
         for sentence in SENTENCES:
             data = (await speak(sentence, tmp_path)).read_bytes()
             told = await post_form(
@@ -85,9 +88,9 @@ async def test_what_is_spoken_is_written_down(tmp_path: Path) -> None:
 
 
 @pytest.mark.demand("speech.real_recogniser", "speech.formats")
-async def test_the_official_client_gets_every_format(tmp_path: Path) -> None:
+async def test_the_official_client_gets_every_format(tmp_path: Path, record_driven: RecordDriven) -> None:
     path = await speak(SENTENCES[0], tmp_path)
-    async with serve_recogniser() as server:
+    async with serve_recogniser(record_driven) as server:
         program = (find_python("openai-py"), str(HERE / "openai-py" / "transcribe.py"))
         told = json.loads(await run(*program, f"{server.url}/v1", str(path)))
     assert told["json"]["text"] == SENTENCES[0]

@@ -11,6 +11,7 @@ import json
 import tempfile
 import wave
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,16 @@ class Endpoint(BaseHTTPRequestHandler):
 
 def main() -> None:
     with HTTPServer(("127.0.0.1", 0), Endpoint) as server:
-        print(json.dumps({"port": server.server_port, "model": Path(pocketsphinx.get_model_path()).name}), flush=True)
+        print(
+            json.dumps(
+                {
+                    "port": server.server_port,
+                    "model": Path(pocketsphinx.get_model_path()).name,
+                    "version": version("pocketsphinx"),
+                }
+            ),
+            flush=True,
+        )
         server.serve_forever()
 
 
