@@ -12,16 +12,13 @@ const TAKE = {
     talk.suggestions = [];
     talk.runs.push({ id: event.runId, began: now, from: talk.log.length - 1, replayed });
     for (const message of event.input?.messages ?? []) recall(talk, message);
-    for (const question of talk.questions) talk.touch(question).answer = { past: true };
-    for (const item of talk.items) {
-      if (item.waiting) Object.assign(talk.touch(item), { waiting: false, open: true });
-    }
+    resume(talk);
   },
   RUN_FINISHED(talk, event, now) {
     const asked = event.outcome?.interrupts ?? [];
     ended(talk, now, asked.length > 0);
     if (talk.run) talk.run.usage = event.usage;
-    for (const one of asked) talk.add({ kind: "question", ...one });
+    for (const one of asked) ask(talk, one);
     const word = event.outcome?.type === "cancelled" ? "stopped" : event.result?.finishReason;
     if (word) talk.add({ kind: "note", id: `note-${talk.log.length}`, word });
   },
@@ -159,6 +156,38 @@ function recall(talk, { id, role, content, toolCalls = [], toolCallId }) {
   }
 }
 
+/** A question that is asked once more is open again. One about a call is a state of the call. */
+function ask(talk, one) {
+  const call = talk.byId.get(one.toolCallId);
+  const asked = new Set([...(call?.asked ?? []), one.id]);
+  if (call?.kind === "call") Object.assign(call, { asked: [...asked], waiting: true });
+  talk.add({ kind: "question", ...one, answer: undefined });
+}
+
+/** A run goes on with what waits, unless a person wrote a message instead of an answer: whether that was one, the
+ * run's end tells. */
+function resume(talk) {
+  const said = talk.items.findLastIndex(({ kind, role }) => kind === "message" && role === "user");
+  for (const question of talk.questions) {
+    const answered = talk.items.indexOf(question) > said;
+    talk.touch(question).answer = answered ? { past: true } : { said: true };
+  }
+  for (const item of talk.items) {
+    const asked = (item.asked ?? []).some((id) => talk.byId.get(id)?.answer?.said);
+    if (item.waiting && !asked) Object.assign(talk.touch(item), { waiting: false, open: true });
+  }
+}
+
+/** A call that has no result after the run that followed its question was never allowed. */
+function ignore(talk) {
+  for (const item of talk.items) {
+    const call = item.answer?.said ? talk.byId.get(item.toolCallId) : null;
+    if (!call || call.result !== undefined) continue;
+    talk.touch(item).answer = { ignored: true };
+    call.waiting = false;
+  }
+}
+
 function close(id) {
   return (talk, event, now) => {
     const item = talk.byId.get(id(event));
@@ -170,6 +199,7 @@ function close(id) {
 function ended(talk, now, waits) {
   talk.running = false;
   talk.node = null;
+  ignore(talk);
   if (talk.run) Object.assign(talk.run, { ended: now, to: talk.log.length });
   for (const item of talk.items) {
     if (item.open) Object.assign(talk.touch(item), { open: false, waiting: waits && item.kind === "call" });

@@ -73,8 +73,11 @@ export class Talk {
     this.changed.delete(item);
   }
 
+  /** A question about a call is drawn by the call's card. */
   touch(item) {
     this.changed.add(item);
+    const call = item.kind === "question" ? this.byId.get(item.toolCallId) : null;
+    if (call) this.changed.add(call);
     return item;
   }
 }
