@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from rightseat.errors import RightseatError
 from rightseat.runtime.metrics import Metrics
 from rightseat.runtime.runs import RunObserver
+from rightseat.runtime.trace import trace_model_call
 from rightseat.types.chunks import ModelChunk, UsageChunk
 from rightseat.types.events import CallEnd, CallResult, CallStart, Event, RunFailed, RunFinished
 from rightseat.types.model import Model, ModelInfo, ModelWrapper, Prompt
@@ -83,15 +84,21 @@ class MeteredModel(ModelWrapper):
         meters, name = self.meters, self.info.model
         began = self.clock()
         outcome = "failed"
+        trace = untold = trace_model_call(name)
         try:
             async with closing(self.model.stream(prompt)) as chunks:
                 async for chunk in chunks:
+                    if untold is not None:
+                        untold.on_first_chunk()
+                        untold = None
                     if type(chunk) is UsageChunk:
                         meters.tokens.add(name, "input", by=chunk.usage.input)
                         meters.tokens.add(name, "output", by=chunk.usage.output)
                         if cost := self.info.compute_cost(chunk.usage):
                             meters.cost.add(name, by=cost)
                             chunk = UsageChunk(replace(chunk.usage, cost=cost))
+                        if trace is not None:
+                            trace.on_usage(chunk.usage)
                     yield chunk
             outcome = "ok"
         except RightseatError as error:
@@ -101,5 +108,7 @@ class MeteredModel(ModelWrapper):
             outcome = "left"
             raise
         finally:
+            if trace is not None:
+                trace.on_end(outcome)
             meters.model_calls.add(name, outcome)
             meters.model_seconds.observe(self.clock() - began, name)

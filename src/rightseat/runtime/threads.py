@@ -11,7 +11,7 @@ import asyncio
 import logging
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 from msgspec import Struct
@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from rightseat.errors import INTERNAL_ERROR, Conflict, RightseatError, StoreDamaged, StoreFailed
 from rightseat.runtime.runs import new_id
+from rightseat.runtime.trace import RunTrace, current_trace
 from rightseat.types.agents import Responder
 from rightseat.types.events import Event, OpenMessageTracker, ReasoningDelta, RunFailed, TextDelta
 from rightseat.types.live import LivePlane
@@ -285,6 +286,8 @@ class ThreadRuns:
         """Set by the Runtime: finds what goes on with a run of a dead worker."""
         self.on_unkept: Callable[[], None] = ignore_unkept
         """Called for each run that the store cannot keep."""
+        self.keeps_trace = False
+        """Whether a run's entries have its trace; set by the Runtime."""
         self.is_leaving = False
         """Whether this worker is about to end: it takes no run over."""
         self.config_digest = ""
@@ -318,6 +321,8 @@ class ThreadRuns:
 
     async def record_run(self, turn: Turn, active: ActiveRun, respond: Responder) -> None:
         open_messages = OpenMessageTracker()
+        trace = RunTrace(turn)
+        current_trace.set(trace)
         failure: RunFailed | None = None
         try:
             await self.begin_run(turn, active)
@@ -326,6 +331,9 @@ class ThreadRuns:
                     if type(event) is not TextDelta:
                         open_messages.track(event)
                         self.check_leaving(active, event)
+                        self.append_trace(active, trace, event)
+                    elif trace.awaits_text:
+                        trace.on_first_text()
                     active.append(event)
                     if active.size > self.limits.run_bytes:
                         failure = RUN_TOO_LONG
@@ -341,11 +349,23 @@ class ThreadRuns:
             log.exception("an event of a run could not be kept")
             failure = RUN_BROKEN
         finally:
-            is_ended = active.is_lost or (active.ring and is_run_end(active.ring[-1]))
-            if failure is not None and not is_ended:
-                for event in (*open_messages.end_events(), failure):
-                    active.append_end(event)
+            if failure is not None:
+                self.append_failure(active, trace, (*open_messages.end_events(), failure))
             self.remove_run(active)
+
+    def append_failure(self, active: ActiveRun, trace: RunTrace, events: Sequence[Event]) -> None:
+        """Append the events that end a broken run, unless it has ended or is another worker's."""
+        if active.is_lost or (active.ring and is_run_end(active.ring[-1])):
+            return
+        for event in events:
+            self.append_trace(active, trace, event)
+            active.append_end(event)
+
+    def append_trace(self, active: ActiveRun, trace: RunTrace, event: Event) -> None:
+        """Note an event in the run's trace, and append the trace before the event that ends the run."""
+        trace.on_event(event)
+        if self.keeps_trace and is_run_end(event):
+            active.append_end(trace.to_event(event))
 
     def remove_run(self, active: ActiveRun) -> None:
         active.end()

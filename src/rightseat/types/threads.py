@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from rightseat.errors import Conflict
 from rightseat.types.events import (
     CallArgs,
+    Custom,
     Event,
     OpenMessageTracker,
     ReasoningDelta,
@@ -43,6 +44,8 @@ may have seen entries that the store lacks."""
 MAX_TAKE_OVERS = 2
 """Workers that a run may lose and go on."""
 THREAD_BUSY = "Thread already running. Wait for its answer or stop it."
+TRACE_EVENT = "trace"
+"""Name of the Custom event, before a run's last one, that says how long each part of the run took."""
 RUN_RESTARTED = RunFailed(
     "restarted", "The server was restarted in the middle of this answer. Ask again.", 503, retry_after=2
 )
@@ -353,7 +356,9 @@ def _merge_group(group: list[NumberedEntry]) -> EntryRow:
 def is_retryable(entries: Sequence[ThreadEntry]) -> bool:
     """Whether a run failed before it did anything. One that a crash ended may have done something."""
     return all(
-        isinstance(entry, UserInput | RunStarted) or (isinstance(entry, RunFailed) and entry.code != RUN_RESTARTED.code)
+        isinstance(entry, UserInput | RunStarted)
+        or (isinstance(entry, RunFailed) and entry.code != RUN_RESTARTED.code)
+        or (isinstance(entry, Custom) and entry.name == TRACE_EVENT)
         for entry in entries
     )
 

@@ -202,6 +202,7 @@ class Runtime:
 
     def _record_layer(self, mode: RecordingMode) -> Layer:
         on_unkept = self.threads.on_unkept = self.meters.runs_not_kept.add
+        self.threads.keeps_trace = True
         return record_runs(self.threads.store, mode, plane=self.threads.plane, on_unkept=on_unkept)
 
     def _unlisted_responders(self, assistants: Sequence[Assistant]) -> Mapping[str, Responder]:

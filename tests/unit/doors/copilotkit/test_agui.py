@@ -63,11 +63,12 @@ async def test_a_run_and_its_frames(store: FullStore, single: bool) -> None:
             "TEXT_MESSAGE_START",
             "TEXT_MESSAGE_CONTENT",
             "TEXT_MESSAGE_END",
+            "CUSTOM",
             "RUN_FINISHED",
         ]
         # The first number is that of what was posted, which the start brings along. What was said at once is
         # one frame with the number of its last part.
-        assert [frame.id for frame in frames] == ["2", "3", "5", "6", "7"]
+        assert [frame.id for frame in frames] == ["2", "3", "5", "6", "7", "8"]
         assert frames[0].json["input"]["messages"] == [{"id": "u-hi", "role": "user", "content": "hi"}]
         again = await collect_frames(server, "connect", make_run_input(), single_endpoint=single)
     assert join_text(again) == "Hello"
@@ -164,7 +165,7 @@ async def test_stop(store: FullStore, single: bool, version: str) -> None:
         frames = await run
         assert join_text(frames) == "half"
         # A user who stopped it wants to see no error.
-        assert list_event_types(frames)[-2:] == ["TEXT_MESSAGE_END", "RUN_FINISHED"]
+        assert list_event_types(frames)[-3:] == ["TEXT_MESSAGE_END", "CUSTOM", "RUN_FINISHED"]
         assert frames[-1].json.get("outcome") == ({"type": "cancelled"} if version else None)
 
 
@@ -271,7 +272,13 @@ async def test_half_a_call_that_was_stopped_is_closed_and_answered() -> None:
         await asyncio.wait_for(gate.wait(), HANG_TIMEOUT)
         await request_json(server, "/copilotkit/agent/default/stop/t")
         frames = await run
-    assert list_event_types(frames)[-4:] == ["TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT", "RUN_FINISHED"]
+    assert list_event_types(frames)[-5:] == [
+        "TOOL_CALL_ARGS",
+        "CUSTOM",
+        "TOOL_CALL_END",
+        "TOOL_CALL_RESULT",
+        "RUN_FINISHED",
+    ]
 
 
 @pytest.mark.demand("copilotkit.single_endpoint_rest_routes")
