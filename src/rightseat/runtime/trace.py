@@ -45,7 +45,7 @@ class ModelCallTrace:
 
     __slots__ = ("fields", "now")
 
-    def __init__(self, model: str, now: Callable[[], int]) -> None:
+    def __init__(self, model: str, now: Callable[[], float]) -> None:
         self.now = now
         self.fields: Span = {"model": model, "began": now()}
 
@@ -77,8 +77,8 @@ class RunTrace:
         self.awaits_text = ""
         """Id of the message whose first text has not come yet."""
 
-    def now(self) -> int:
-        return round((self.clock() - self.began) * 1000)
+    def now(self) -> float:
+        return round((self.clock() - self.began) * 1000, 1)
 
     def begin_model_call(self, model: str) -> ModelCallTrace:
         call = ModelCallTrace(model, self.now)

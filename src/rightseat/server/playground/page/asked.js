@@ -1,44 +1,97 @@
-// What is asked of the server about a run: the prompts of a local model, and the bytes of every door.
+// What is asked of the server about a run, and the prompts of a local model. Loading ends: with what was asked for,
+// or with an error and a button.
 
-import { h, put, copier } from "./dom.js";
-import { learn } from "./words.js";
+import { copyButton } from "./copying.js";
+import { h, put } from "./dom.js";
+import { groups } from "./spans.js";
 import * as server from "./server.js";
 
-learn("en", {
-  prompts: "Prompt",
-  prompt: "Prompt",
-  grammar: "Grammar",
-  noPrompt: "Prompt and grammar are available for local models only.",
-  wire: "Wire",
-  wireHint: "The same run in the format of each door, each with a shell command:",
-});
-learn("zh", {
-  prompts: "提示词",
-  prompt: "提示词",
-  grammar: "语法",
-  noPrompt: "只有本地模型可以查看提示词和语法。",
-  wire: "协议输出",
-  wireHint: "同一次运行在每个接口上的输出，附可复制的命令：",
-});
+const LONGEST = 15_000;
 
-/** Asked once for each run, when it has ended. */
-class Asked {
-  constructor(app) {
+/** Asked once for each run, when it has ended. Which run: the selected one, else the last. */
+export class Asked {
+  constructor(app, inspector) {
+    const { words } = app;
     this.app = app;
-    this.element = h("div", { "aria-live": "polite" });
+    this.inspector = inspector;
+    this.kept = new Map();
+    const props = { class: "input pickrun", "aria-label": words.whichRun };
+    this.choice = h("select", { ...props, onchange: () => this.choose(this.choice.value) });
+    this.body = h("div", { class: "asked", "aria-live": "polite" });
+    this.element = h(
+      "div",
+      { class: "panel" },
+      h("div", { class: "tools" }, this.choice, this.hint()),
+      this.body,
+    );
   }
 
-  async show({ run, running }) {
-    if (running || this.run === run) return;
-    this.run = run;
-    put(this.element, h("p", { class: "dim" }, this.app.words.loading));
+  hint() {
+    return null;
+  }
+
+  choose(id) {
+    this.run = id;
+    this.shown = null;
+    this.show(this.app.talk);
+  }
+
+  show(talk) {
+    this.options(talk);
+    const run = talk.runs.find(({ id }) => id === this.run) ?? talk.run;
+    if (run === talk.run && talk.running) {
+      this.shown = null;
+      put(this.body, h("p", { class: "pad dim" }, this.app.words.whileRunning));
+      return;
+    }
+    if (this.shown === run.id) return;
+    this.shown = run.id;
+    this.load(run.id);
+  }
+
+  /** The runs, by the number that they have in the trace; the selected one, else the last, is shown. */
+  options(talk) {
+    const { words } = this.app;
+    const known = `${talk.runs.map(({ id }) => id).join()} ${this.inspector.selected}`;
+    if (known === this.listed) return;
+    this.listed = known;
+    const row = this.inspector.panels.trace?.current;
+    this.run = row?.run ?? row?.axis?.runs[0].id ?? talk.run.id;
+    const named = (run, part, number) => {
+      const text = part ? words.afterAnswer : (talk.byId.get(run.said)?.text ?? "").slice(0, 80);
+      return h("option", { value: run.id }, `${words.runName.replace("#", number + 1)} · ${text}`);
+    };
+    put(
+      this.choice,
+      groups(talk.runs).flatMap((runs, number) => runs.map((run, part) => named(run, part, number))),
+    );
+    this.choice.value = this.run;
+  }
+
+  async load(run) {
+    const { words } = this.app;
+    put(this.body, h("p", { class: "pad dim", role: "status" }, words.loading));
     try {
-      const found = await this.fetch(encodeURIComponent(run.id));
-      if (this.run === run) put(this.element, this.drawn(found));
+      if (!this.kept.has(run)) this.kept.set(run, await limited(this.fetch(encodeURIComponent(run)), words));
+      if (this.shown === run) put(this.body, this.drawn(this.kept.get(run)));
     } catch (error) {
-      put(this.element, h("p", { class: "bad", role: "alert" }, error.message));
+      if (this.shown !== run) return;
+      const again = { type: "button", class: "btn", onclick: () => this.load(run) };
+      const told = error.status || error.late ? error.message : words.offline;
+      const text = h("p", { class: "bad" }, told);
+      put(this.body, h("div", { class: "pad col", role: "alert" }, text, h("button", again, words.retry)));
     }
   }
+}
+
+/** What takes too long is an error that says so. */
+function limited(promise, words) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    const error = Object.assign(new Error(words.noAnswerYet), { late: true });
+    timer = setTimeout(() => reject(error), LONGEST);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
 export class Prompts extends Asked {
@@ -48,28 +101,24 @@ export class Prompts extends Asked {
 
   drawn(found) {
     const { words } = this.app;
-    if (!found.length) return h("p", { class: "dim" }, words.noPrompt);
-    return found.map(({ prompt, grammar }) => [
-      h("h3", {}, words.prompt),
-      h("pre", { tabindex: "0" }, prompt),
-      grammar ? [h("h3", {}, words.grammar), h("pre", { tabindex: "0" }, grammar)] : null,
-    ]);
-  }
-}
-
-export class Wire extends Asked {
-  fetch(run) {
-    return server.get(`/playground/wire/${encodeURIComponent(this.app.session.thread)}?run=${run}`);
-  }
-
-  drawn({ doors }) {
-    const { words } = this.app;
-    return [h("p", { class: "dim" }, words.wireHint), doors.map((one) => this.door(one))];
-  }
-
-  door({ name, size, curl, bytes }) {
-    const summary = h("summary", {}, h("strong", {}, name), ` ${size} B`);
-    const line = [h("pre", { tabindex: "0" }, curl), copier(() => server.keyed(curl), this.app.words)];
-    return h("details", { class: "door" }, summary, line, h("pre", { class: "bytes", tabindex: "0" }, bytes));
+    if (!found.length) return h("p", { class: "pad dim" }, words.noPrompt);
+    const part = (title, text) => [
+      h(
+        "div",
+        { class: "row between" },
+        h("h3", { class: "h2" }, title),
+        copyButton(text, words.copy, words),
+      ),
+      h("pre", { class: "pre box wrapit", tabindex: "0" }, text),
+    ];
+    const parts = found.map(({ prompt, grammar }, number) =>
+      h(
+        "section",
+        { class: "pad col" },
+        part(words.promptOf.replace("#", number + 1), prompt),
+        grammar ? part(words.grammar, grammar) : null,
+      ),
+    );
+    return h("div", { class: "scroller" }, parts);
   }
 }

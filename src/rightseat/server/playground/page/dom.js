@@ -55,7 +55,7 @@ export function copier(text, words) {
 }
 
 /** A page that came over plain HTTP from another machine has no clipboard; the older way may still do. */
-async function copied(text) {
+export async function copied(text) {
   if (navigator.clipboard)
     return navigator.clipboard.writeText(text).then(
       () => true,

@@ -1,23 +1,28 @@
 // What each AG-UI event makes of a conversation.
 
 import { patched } from "./patch.js";
+import { Recorder } from "./recorder.js";
 
 export function take(talk, event, now, replayed) {
   TAKE[event.type]?.(talk, event, now, replayed);
+  talk.run?.live?.take(event, now);
 }
 
 const TAKE = {
   RUN_STARTED(talk, event, now, replayed) {
     talk.running = true;
     talk.suggestions = [];
-    talk.runs.push({ id: event.runId, began: now, from: talk.log.length - 1, replayed });
     for (const message of event.input?.messages ?? []) recall(talk, message);
+    talk.runs.push(started(talk, event, now, replayed));
     resume(talk);
   },
   RUN_FINISHED(talk, event, now) {
     const asked = event.outcome?.interrupts ?? [];
     ended(talk, now, asked.length > 0);
-    if (talk.run) talk.run.usage = event.usage;
+    if (talk.run) {
+      const pauses = asked.length > 0 || Boolean(event.outcome?.pendingToolCallIds?.length);
+      Object.assign(talk.run, { usage: event.usage, asked, pauses, outcome: event.outcome?.type });
+    }
     for (const one of asked) ask(talk, one);
     const word = event.outcome?.type === "cancelled" ? "stopped" : event.result?.finishReason;
     if (word) talk.add({ kind: "note", id: `note-${talk.log.length}`, word });
@@ -60,12 +65,10 @@ const TAKE = {
     if (item) Object.assign(talk.touch(item), { result, answered: now, open: false, waiting: false });
   },
   STATE_SNAPSHOT(talk, event) {
-    talk.stateBefore = talk.state;
-    talk.state = event.snapshot;
+    changed(talk, event.snapshot);
   },
   STATE_DELTA(talk, event) {
-    talk.stateBefore = talk.state;
-    talk.state = patched(talk.state, event.delta);
+    changed(talk, patched(talk.state, event.delta));
   },
   STEP_STARTED(talk, { stepName: name }, now) {
     talk.visits.push({ name, began: now, before: talk.state });
@@ -108,6 +111,17 @@ const CUSTOM = {
   suggestions(talk, { prompts }) {
     talk.suggestions = prompts;
   },
+  trace(talk, trace) {
+    const run = talk.runs.findLast(({ id }) => id === trace.run) ?? talk.run;
+    if (!run) return;
+    run.trace = trace;
+    for (const span of trace.spans) time(talk, trace.began, span);
+    for (const { id, outcome } of trace.answers ?? []) {
+      const question = talk.byId.get(id);
+      // Nothing but the server's log says how it was answered, where another page did or this one was loaded again.
+      if (question?.answer?.past) talk.touch(question).answer = { ...answers[outcome], sent: true };
+    }
+  },
   flow_step(talk, told) {
     const key = `${told.flow}/${told.step}`;
     const again = told.input !== undefined;
@@ -121,6 +135,22 @@ const CUSTOM = {
     const item = talk.byId.get(subagentRunId);
     if (item) INSIDE[event?.type]?.(talk.touch(item), event);
   },
+};
+
+/** A call took what the server says: without a person's time, and also where it was loaded again. */
+function time(talk, start, { id, began, called = began, ended, kind, agent }) {
+  const item = kind === "call" && !agent ? talk.byId.get(id) : null;
+  if (item && ended !== undefined) {
+    Object.assign(talk.touch(item), { began: start + called, answered: start + ended });
+  }
+}
+
+/** Answers as a page would have sent them. */
+const answers = {
+  allowed: { status: "resolved", payload: { approved: true } },
+  declined: { status: "resolved", payload: { approved: false } },
+  cancelled: { status: "cancelled" },
+  answered: { status: "resolved" },
 };
 
 /** What a run inside does, as our own events tell it. */
@@ -154,6 +184,21 @@ function recall(talk, { id, role, content, toolCalls = [], toolCallId }) {
     if (talk.byId.has(callId)) continue;
     talk.add({ kind: "call", id: callId, name: made.name, parent: id, args: made.arguments, ended: true });
   }
+}
+
+/** A run goes on with the one before it, unless somebody said something new in between. */
+function started(talk, event, now, replayed) {
+  const before = talk.run;
+  const said = talk.items.findLast(({ kind, role }) => kind === "message" && role === "user")?.id;
+  const resumes = Boolean(before?.pauses) && said === before.said;
+  const live = new Recorder(now, resumes);
+  return { id: event.runId, began: now, from: talk.log.length - 1, replayed, said, resumes, live };
+}
+
+function changed(talk, state) {
+  talk.stateBefore = talk.state;
+  talk.state = state;
+  talk.states.push({ run: talk.run?.id, node: talk.node, before: talk.stateBefore, after: state });
 }
 
 /** A question that is asked once more is open again. One about a call is a state of the call. */

@@ -1,20 +1,19 @@
-// The last run, looked into: when what happened, the raw events, the agent's state, the bytes of every door.
+// The conversation, looked into: when what happened, the events, the agent's state, the prompts, the bytes of every
+// endpoint. What is selected in the trace is marked in the chat, and the other way round.
 
-import { h, put } from "./dom.js";
-import { Prompts, Wire } from "./asked.js";
+import { h, put, download } from "./dom.js";
+import { Prompts } from "./asked.js";
+import { cost, seconds, tokens } from "./format.js";
+import { icon } from "./icons.js";
+import "./inspector_words.js";
 import { Raw } from "./raw.js";
+import { script } from "./script.js";
+import { rowOf, spans, sum } from "./spans.js";
 import { State } from "./state.js";
-import { Timeline } from "./timeline.js";
-import { learn } from "./words.js";
+import { Trace } from "./trace.js";
+import { Wire } from "./wire.js";
 
-learn("en", {
-  noRun: "There is no run yet. Ask a question to see its run here.",
-});
-learn("zh", {
-  noRun: "还没有提问。提问后可在此查看过程。",
-});
-
-const PANELS = { timeline: Timeline, raw: Raw, state: State, prompts: Prompts, wire: Wire };
+const PANELS = { trace: Trace, raw: Raw, state: State, prompts: Prompts, wire: Wire };
 const NAMES = Object.keys(PANELS);
 const OFTEN = 250;
 
@@ -23,26 +22,35 @@ export class Inspector {
     const { words } = app;
     this.app = app;
     this.tab = NAMES[0];
-    this.body = h("div", { id: "inspected", class: "inspected", role: "tabpanel", tabindex: "0" });
+    this.selected = null;
+    this.panels = {};
+    this.body = h("div", {
+      id: "inspected",
+      class: "inspected",
+      role: "tabpanel",
+      "aria-label": words.inspector,
+    });
     this.tabs = NAMES.map((name) => this.handle(name));
-    const list = { class: "tabs", role: "tablist", "aria-label": words.inspector };
-    const bar = h("div", { ...list, onkeydown: (event) => this.key(event) }, this.tabs);
-    this.element = h(
-      "aside",
-      { class: "inspector", hidden: true, "aria-label": words.inspector },
-      bar,
-      this.body,
+    const list = { class: "tabs grow", role: "tablist", "aria-label": words.inspector };
+    this.facts = h("span", { class: "facts desk num" });
+    const save = { type: "button", class: "btn sm desk", title: words.saveHint, onclick: () => this.save() };
+    const close = { type: "button", class: "icon", "aria-label": words.closeInspector };
+    const bar = h(
+      "div",
+      { class: "topbar" },
+      h("div", { ...list, onkeydown: (event) => this.key(event) }, this.tabs),
+      this.facts,
+      h("button", save, icon("save", "xs"), words.saveTest),
+      h("button", { ...close, title: words.closeInspector, onclick: () => this.close() }, icon("x")),
     );
+    const props = { class: "insp sheet", hidden: true, "aria-label": words.inspector };
+    this.element = h("aside", props, h("div", { class: "grab" }), bar, this.body);
     this.choose(this.tab);
   }
 
   handle(name) {
-    const props = { type: "button", class: "quiet", role: "tab", "aria-controls": "inspected" };
-    return h(
-      "button",
-      { ...props, dataset: { tab: name }, onclick: () => this.choose(name) },
-      this.app.words[name],
-    );
+    const props = { type: "button", role: "tab", "aria-controls": "inspected", dataset: { tab: name } };
+    return h("button", { ...props, onclick: () => this.choose(name) }, this.app.words[name]);
   }
 
   get open() {
@@ -51,8 +59,17 @@ export class Inspector {
 
   toggle(tab = this.tab) {
     this.element.hidden = !this.element.hidden;
-    if (this.open) this.choose(tab);
+    if (this.open) {
+      this.listen();
+      this.choose(tab);
+    }
+    this.mark();
     return this.open;
+  }
+
+  close() {
+    if (this.open) this.app.chat.inspect();
+    this.app.chat.looking?.focus();
   }
 
   choose(name) {
@@ -62,7 +79,6 @@ export class Inspector {
       tab.setAttribute("aria-selected", String(chosen));
       tab.tabIndex = chosen ? 0 : -1;
     }
-    this.panel = null;
     if (this.open) this.show();
   }
 
@@ -80,21 +96,95 @@ export class Inspector {
     if (!this.open || this.waiting) return;
     this.waiting = setTimeout(() => {
       this.waiting = null;
-      this.show();
+      if (this.open) this.show();
     }, OFTEN);
   }
 
   show() {
     const { talk, words } = this.app;
-    if (!talk.run) {
-      this.panel = null;
-      put(this.body, h("p", { class: "dim" }, words.noRun));
+    if (talk !== this.talk) this.panels = {};
+    this.talk = talk;
+    this.total();
+    if (!talk.runs.length) {
+      put(this.body, h("p", { class: "pad dim" }, words.noRun));
       return;
     }
-    if (!this.panel) {
-      this.panel = new PANELS[this.tab](this.app);
-      put(this.body, this.panel.element);
-    }
-    this.panel.show(talk);
+    const panel = (this.panels[this.tab] ??= new PANELS[this.tab](this.app, this));
+    if (this.body.firstChild !== panel.element) put(this.body, panel.element);
+    panel.show(talk);
+    this.mark();
+    // Seconds go on while nothing comes.
+    if (talk.running) this.draw();
+  }
+
+  /** The whole conversation. People's time is in no total. */
+  total() {
+    const { talk, words } = this.app;
+    const rows = spans(talk, words);
+    const usage = sum(rows);
+    const fact = (value, word) => h("span", {}, h("b", {}, value), word ? ` ${word}` : "");
+    const took = rows.reduce((all, { from, to, untimed }) => all + (untimed ? 0 : to - from), 0);
+    put(
+      this.facts,
+      rows.length ? fact(String(rows.length), words.runsTotal) : null,
+      rows.length ? fact(seconds(took)) : null,
+      usage.input + usage.output ? fact(tokens(usage), words.tokens) : null,
+      usage.cost ? fact(cost(usage), words.cost) : null,
+    );
+  }
+
+  /** Opens the span of something in the chat: a message, a call, a question. */
+  reveal(id) {
+    if (!this.open) this.app.chat.inspect(NAMES[0]);
+    else if (this.tab !== NAMES[0]) this.choose(NAMES[0]);
+    this.panels.trace?.reveal(id);
+  }
+
+  /** Scrolls the chat to what a row is about. On a phone the chat is below the sheet, which goes. */
+  showInChat({ item }) {
+    const card = this.app.chat.views.get(item)?.element;
+    if (!card) return;
+    const sheet = matchMedia("(max-width: 760px)").matches;
+    if (sheet || !card.getClientRects().length) this.app.chat.inspect();
+    this.app.chat.following = false;
+    card.scrollIntoView({ block: "center" });
+    card.tabIndex = -1;
+    card.focus({ preventScroll: true });
+    this.mark(item);
+  }
+
+  /** Marks in the chat what the selected row shows. */
+  mark(item = this.marked()) {
+    const { chat } = this.app;
+    if (!chat) return;
+    for (const card of chat.log.querySelectorAll(".linked")) card.classList.remove("linked");
+    if (item) chat.views.get(item)?.element?.classList.add("linked");
+  }
+
+  marked() {
+    const { trace } = this.panels;
+    return this.open && this.selected ? trace?.current?.item : null;
+  }
+
+  /** While the inspector is open, a click on a card selects its span. */
+  listen() {
+    if (this.listens) return;
+    this.listens = true;
+    const { chat } = this.app;
+    chat.log.addEventListener("click", ({ target }) => {
+      if (!this.open || target.closest("a, button, input, select, textarea, summary, label")) return;
+      if (String(getSelection())) return;
+      for (const [id, { element }] of chat.views) if (element?.contains(target)) this.select(id);
+    });
+  }
+
+  select(id) {
+    if (this.tab === NAMES[0]) this.panels.trace?.reveal(id);
+    else this.selected = rowOf(spans(this.app.talk, this.app.words), id)?.id ?? null;
+    this.show();
+  }
+
+  save() {
+    download("run.json", `${JSON.stringify(script(this.app.talk), null, 2)}\n`, "application/json");
   }
 }

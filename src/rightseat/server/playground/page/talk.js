@@ -13,6 +13,7 @@ export class Talk {
     this.node = null;
     this.runs = [];
     this.suggestions = [];
+    this.states = [];
     this.visits = [];
     this.steps = new Map();
     this.log = [];
