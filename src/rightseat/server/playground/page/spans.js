@@ -180,7 +180,10 @@ function parent(row, homes) {
     row.from < home.to &&
     (home.from < row.from || home.to > row.to) &&
     !(row.kind === "tool" && home.kind !== "step");
-  return homes.filter(around).at(-1) ?? null;
+  const home = homes.filter(around).at(-1) ?? null;
+  // What a call hands over to may be told a little later than it begins.
+  const inside = ({ kind, call }) => kind === "agent" && call === home.ref && home.kind === "tool";
+  return home && row.kind === "model" ? (homes.findLast(inside) ?? home) : home;
 }
 
 function spanRow(place, run, span, took, shift, began, times) {
