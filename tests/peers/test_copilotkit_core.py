@@ -44,7 +44,7 @@ def test_a_question_and_its_answer(get_case: Callable[[str], Json], mode: str) -
     found = get_case("question")
     assert found["asked"] == f'Allow book with {{"seat":"book core {mode}"}}?'
     assert found["messages"][-1] == ["assistant", f"Booked book core {mode}."]
-    assert (found["custom"], found["errors"]) == (["on_interrupt"], [])
+    assert (found["custom"], found["errors"]) == (["trace", "on_interrupt", "trace"], [])
 
 
 @pytest.mark.demand("copilotkit.route_newest_clients_know")
