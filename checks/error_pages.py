@@ -13,7 +13,7 @@ from rightseat.errors import RightseatError
 from rightseat.http.agui import write as agui
 from rightseat.http.reply import Reply
 from rightseat.runtime.runs import to_run_failed
-from rightseat.server import operations
+from rightseat.server.error_pages import format_error_page, get_meaning
 from rightseat.types.events import RunFailed
 from rightseat.types.json_values import encode_json
 from rightseat.types.streams import closing
@@ -23,8 +23,10 @@ INTRO = """# Errors
 
 Look up an error by its code: what happened, who caused it and what to do next. Every error has a stable **code**, an
 HTTP **status**, a **fault** (who erred), a **message** that says what to do next, and a page of its own. A running
-server has that page at `/docs/errors/CODE`, without a key. A message never repeats the text of a model's server and
-contains no secret.
+server has that page at `/docs/errors/CODE`, without a key, and a list of all at `/docs/errors`. An error response links
+to its page with the header `Link: <…/docs/errors/CODE>; rel="help"`; where a client takes more fields than its own,
+the same address is in the body: `doc_url`, and `troubleshootingUrl` in CopilotKit's extensions. A message never repeats
+the text of a model's server and contains no secret.
 
 ## How each door writes an error
 
@@ -32,11 +34,11 @@ After the first byte of a stream there is no HTTP status any more: the code come
 
 | door | before an answer begins | in the middle of one |
 |---|---|---|
-| OpenAI | the status, `{"error": {message, type, param, code}}` | `data: {"error": …}`, no `[DONE]` |
+| OpenAI | the status, `{"error": {message, type, param, code, doc_url}}` | `data: {"error": …}`, no `[DONE]` |
 | AG-UI, CopilotKit 1.50+ | the status, `{error, message, code}` | what is open is closed, then `RUN_ERROR` |
 | CopilotKit to 1.10 | 200, `errors[].extensions` | `FailedResponseStatus` with the same in `details` |
-| OpenBB | 422 for a 400, else the status, `{detail, code}` | a sentence that ends with the code in brackets |
-| MCP | the status, a JSON-RPC `error` with the code in `data.code` | a result with `isError` |
+| OpenBB | 422 for a 400, else the status, `{detail, code, doc_url}` | a sentence that ends with the code in brackets |
+| MCP | the status, a JSON-RPC `error` with `data.code` and `data.doc_url` | a result with `isError` |
 
 At the OpenAI door some codes are OpenAI's `content_filter`: 400 before an answer begins, with the code in
 `innererror.code`, and the `finish_reason` in the middle of one. They are FILTERED.
@@ -73,7 +75,7 @@ class UndocumentedError(Exception):
 def list_errors() -> list[type[RightseatError]]:
     classes = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, RightseatError)]
     twice = [code for code, count in Counter(kind.code for kind in classes).items() if count > 1]
-    missing = [f"{kind.__name__} {kind.status}" for kind in classes if not operations.get_meaning(kind)]
+    missing = [f"{kind.__name__} {kind.status}" for kind in classes if not get_meaning(kind)]
     if twice:
         raise UndocumentedError(f"errors.py: a code is used twice: {', '.join(twice)}")
     if missing:
@@ -84,7 +86,7 @@ def list_errors() -> list[type[RightseatError]]:
 def build_overview() -> str:
     rows = [
         f"| [`{kind.code}`](errors/{kind.code}.md) | {kind.status} | {kind.fault} | {said} |"
-        for kind, said in ((kind, operations.get_meaning(kind)) for kind in list_errors())
+        for kind, said in ((kind, get_meaning(kind)) for kind in list_errors())
     ]
     table = ["## Every code", "", "| code | status | who erred | what happened |", "|---|---|---|---|", *rows]
     *others, last = (f"[{code}](errors/{code}.md)" for code in openai.FILTERED_CODES)
@@ -110,9 +112,7 @@ def build_page(kind: type[RightseatError]) -> str:
     ]
     lines = [f"| {' | '.join(row)} |" for row in rows]
     table = ["| door | before an answer begins | in the middle of one |", "|---|---|---|", *lines]
-    return "\n".join(
-        [operations.format_error_page(kind), "## How each door shows it", "", *table, "", ALL_ERRORS_LINK, ""]
-    )
+    return "\n".join([format_error_page(kind), "## How each door shows it", "", *table, "", ALL_ERRORS_LINK, ""])
 
 
 ALL_ERRORS_LINK = "[All errors](../errors.md)"

@@ -12,7 +12,7 @@ from checks import error_pages, reference
 from rightseat import errors
 from rightseat.cli import app
 from rightseat.config import settings
-from rightseat.server import operations
+from rightseat.server.error_pages import get_meaning
 from tests.kit.cases import each_case
 
 
@@ -44,7 +44,7 @@ def test_every_error_is_there() -> None:
         assert f"| [`{kind.code}`](errors/{kind.code}.md) | {kind.status} | {kind.fault} | " in overview
         page = error_pages.build_page(kind)
         assert kind.hint in page
-        assert operations.get_meaning(kind) in page
+        assert get_meaning(kind) in page
         assert page.count("\n| OpenAI |") == page.count("\n| OpenBB |") == 1
 
 

@@ -19,14 +19,14 @@ import msgspec
 from msgspec import Struct, inspect
 
 from rightseat.config.settings import GraphQLLimits
-from rightseat.errors import CallerError, RightseatError, UpstreamGarbled
+from rightseat.errors import CallerError, RightseatError, UpstreamGarbled, error_class_for
 from rightseat.http.fetch import AddressRules
 from rightseat.http.reply import Reply, ResponseStart
 from rightseat.http.sse import SseParser
 from rightseat.tools.text_calls.builtin import with_builtin_schema
 from rightseat.types.agent_card import AgentCard
 from rightseat.types.agents import AgentThreadState, Responder
-from rightseat.types.events import Event, Usage
+from rightseat.types.events import Event, RunFailed, Usage
 from rightseat.types.live import LivePlane
 from rightseat.types.model import Prompt, ToolSpec
 from rightseat.types.schema import get_validator
@@ -36,6 +36,7 @@ from rightseat.types.tools import Tool
 from rightseat.types.turn import Feedback, Owner, Turn
 
 T = TypeVar("T")
+ErrorLike = RightseatError | RunFailed
 SSE_HEADERS = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
@@ -43,6 +44,8 @@ SSE_HEADERS = (
 )
 # The id of the current request, for the log.
 REQUEST_ID: ContextVar[str] = ContextVar("request", default="")
+# This server's URL as the client of the current request sees it, without a trailing slash.
+BASE_URL: ContextVar[str] = ContextVar("base_url", default="")
 TRACE_HEADERS = ("traceparent", "tracestate")
 _MISSING_FIELD = re.compile(r"Object missing required field `([^`]+)`")
 # A field or an index in the place of a validation error, such as `messages[0].role`.
@@ -325,9 +328,19 @@ async def collect_body(reply: Reply) -> bytes:
     return (await collect_reply(reply))[1]
 
 
-def format_retry_after(error: RightseatError | Any) -> tuple[tuple[bytes, bytes], ...]:
+def format_error_headers(error: ErrorLike) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the headers of an error: when to come back, and a link to its page."""
     after = error.retry_after
-    return () if after is None else ((b"retry-after", str(max(1, math.ceil(after))).encode()),)
+    wait = () if after is None else ((b"retry-after", str(max(1, math.ceil(after))).encode()),)
+    url = get_error_url(error)
+    return (*wait, (b"link", f'<{url}>; rel="help"'.encode())) if url else wait
+
+
+def get_error_url(error: ErrorLike) -> str:
+    """Return the address of an error's page, as the client of the current request sees it; empty if the code is not
+    one of ours, such as that of a remote agent."""
+    kind = error_class_for(error.code, error.fault)
+    return f"{BASE_URL.get()}{kind.link()}" if kind.code == error.code else ""
 
 
 # Runs of escaped UTF-16 surrogates. The expression begins with literals, by which `re` finds them quickly.

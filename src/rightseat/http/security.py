@@ -104,7 +104,7 @@ class RequestGuard:
         return (
             (b"access-control-allow-origin", origin.encode()),
             (b"vary", b"Origin"),
-            (b"access-control-expose-headers", b"x-request-id, x-trace-id, retry-after, mcp-session-id"),
+            (b"access-control-expose-headers", b"x-request-id, x-trace-id, retry-after, link, mcp-session-id"),
             *(((b"access-control-allow-credentials", b"true"),) if listed else ()),
         )
 

@@ -18,7 +18,7 @@ from rightseat.config.settings import ServerSettings
 from rightseat.errors import ConfigError, MethodNotAllowed, NotFound, RightseatError, make_internal_error
 from rightseat.http.auth import LOCAL_OWNER, Authenticator
 from rightseat.http.descriptors import DescriptorReserve, find_descriptor_error, make_descriptor_error
-from rightseat.http.endpoint import REQUEST_ID, Door, Request, Route, compile_path
+from rightseat.http.endpoint import BASE_URL, REQUEST_ID, Door, Request, Route, compile_path
 from rightseat.http.fetch import AddressRules
 from rightseat.http.forwarding import HeaderForwarding
 from rightseat.http.refusals import current_refusals, report_refusal
@@ -187,6 +187,7 @@ class App:
         try:
             try:
                 base = request_info.base = self.resolve_base_url(scope, headers, entry)
+                BASE_URL.set(base)
                 if scope["method"] == "OPTIONS":
                     extra += self.guard.make_preflight_headers(headers, door.origins)
                     reply = make_empty_reply(204)
@@ -302,6 +303,8 @@ def enter_request(method: str, path: str, template: str) -> tuple[RequestInfo, l
     request_info, refusals = RequestInfo(method, path, template), list[RightseatError]()
     current_request.set(request_info)
     current_run.set(None)
+    # Until the Host is checked, links are relative: an error must not repeat a Host that is refused.
+    BASE_URL.set("")
     current_refusals.set(refusals)
     return request_info, refusals
 

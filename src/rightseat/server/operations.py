@@ -1,4 +1,4 @@
-"""The operators' door: health, readiness, metrics, files of answers, error pages (docs/errors as well)."""
+"""The operators' door: health, readiness, metrics, files of answers, and the pages of errors."""
 
 from __future__ import annotations
 
@@ -11,56 +11,17 @@ from urllib.parse import quote
 
 import msgspec
 
-from rightseat import errors
 from rightseat.engine.artifacts import load_file
 from rightseat.errors import NotFound, RightseatError
 from rightseat.http.descriptors import NO_DESCRIPTOR, DescriptorReserve
-from rightseat.http.endpoint import Door, Request, Route, format_retry_after, make_full_response, make_reply
+from rightseat.http.endpoint import Door, Request, Route, format_error_headers, make_full_response, make_reply
 from rightseat.http.reply import Reply, ResponseStart
 from rightseat.runtime.metrics import CONTENT_TYPE
+from rightseat.server.error_pages import ERROR_ROUTES
 from rightseat.wiring.runtime import Runtime
 
 if TYPE_CHECKING:
     from rightseat.server.workers.link import SupervisorLink
-
-TREE_LINE = re.compile(r"^[ │├└─]*(\w+) +(\d{3})(?: +(?:ours|caller|upstream)(?= |$))? +(\S.*)$", re.MULTILINE)
-
-FAULTS = {
-    "ours": "this server, or its set-up",
-    "caller": "the request",
-    "upstream": "a server behind this one: a model's, an agent's",
-}
-
-
-def get_meaning(kind: type[RightseatError]) -> str:
-    """Return what an error means, from the tree in the docstring of errors.py."""
-    tree = {(name, int(status)): meaning for name, status, meaning in TREE_LINE.findall(errors.__doc__ or "")}
-    text = tree.get((kind.__name__, kind.status), "")
-    return f"{text[:1].upper()}{text[1:]}"
-
-
-def format_error_page(kind: type[RightseatError]) -> str:
-    family = " < ".join(f"`{base.__name__}`" for base in kind.__mro__ if issubclass(base, RightseatError))
-    return f"""# `{kind.code}`
-
-{get_meaning(kind)}.
-
-**What to do:** {kind.hint}
-
-| | |
-|---|---|
-| HTTP status | {kind.status} |
-| Who erred | {FAULTS[kind.fault]} (`{kind.fault}`) |
-| Shown as | {kind.visibility}, {kind.severity} |
-| Class | {family} |
-"""
-
-
-def serve_error_page(request: Request, host: object) -> Reply:
-    kind = errors.errors_by_code().get(request.params["code"])
-    if kind is None:
-        raise NotFound("There is no error of that code.")
-    return make_reply(200, format_error_page(kind).encode(), content_type=b"text/plain; charset=utf-8")
 
 
 def make_operations_door(
@@ -112,8 +73,7 @@ def make_operations_door(
         Route("GET", "/ready", serve_readiness, public=True),
         # Public: the link is the credential; a browser that follows it sends no key.
         Route("GET", "/files/{ticket}/{name}", serve_file, public=True, summary="A file of an answer"),
-        # Public: the error for a missing key links to its page too.
-        Route("GET", "/docs/errors/{code}", serve_error_page, public=True, summary="What an error means"),
+        *ERROR_ROUTES,
     ]
     if metrics != "off":
         routes.append(Route("GET", "/metrics", serve_metrics, public=metrics == "open"))
@@ -138,7 +98,7 @@ def make_download_headers(name: str) -> tuple[tuple[bytes, bytes], ...]:
 
 def make_error_response(error: RightseatError) -> ResponseStart:
     body = msgspec.json.encode({"error": {"message": error.message, "code": error.code}})
-    return make_full_response(error.status, body, *format_retry_after(error))
+    return make_full_response(error.status, body, *format_error_headers(error))
 
 
 async def make_error_reply(error: RightseatError) -> Reply:

@@ -115,7 +115,9 @@ async def test_in_the_middle_of_an_answer(face: ProtocolClient, what: str) -> No
     assert (outcome.status, outcome.text) == (200, "so far")
     if face is OPENAI_STREAMED:
         told = {"message": MESSAGE, "type": type_, "param": None, "code": get_openai_code(kind)}
-        assert parse_last_payload(outcome) == {"error": told}
+        payload = parse_last_payload(outcome)
+        assert payload["error"].pop("doc_url").endswith(kind.link())
+        assert payload == {"error": told}
 
 
 @pytest.mark.demand("models.door_writes_error_client")

@@ -9,7 +9,7 @@ import msgspec
 from rightseat import errors
 from rightseat.errors import CallerError, RightseatError
 from rightseat.http.agui.write import TITLES, error_title
-from rightseat.http.endpoint import format_retry_after, make_reply
+from rightseat.http.endpoint import format_error_headers, make_reply
 from rightseat.http.reply import Reply
 from rightseat.runtime.incidents import current_request
 from rightseat.types.events import RunFailed
@@ -113,7 +113,7 @@ def make_error_body(error: RightseatError, title: str) -> dict[str, Any]:
 def refuse(error: RightseatError) -> Reply:
     """Answer an error before the client's generation is known."""
     body = make_error_body(error, error_title(error))
-    return make_reply(error.status, encode(body), *format_retry_after(error))
+    return make_reply(error.status, encode(body), *format_error_headers(error))
 
 
 def make_invalid_request_body(entries: list[dict[str, Any]]) -> dict[str, Any]:
@@ -123,4 +123,4 @@ def make_invalid_request_body(entries: list[dict[str, Any]]) -> dict[str, Any]:
 
 def refuse_graphql(error: RightseatError) -> Reply:
     """Answer a GraphQL client with status 200: it shows no message for any other status."""
-    return make_reply(200, encode({"errors": [format_error(error)], "data": None}), *format_retry_after(error))
+    return make_reply(200, encode({"errors": [format_error(error)], "data": None}), *format_error_headers(error))

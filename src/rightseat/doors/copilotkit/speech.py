@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from rightseat.doors.copilotkit.failures import make_error_body
 from rightseat.errors import CallerError, NotConfigured, RightseatError
-from rightseat.http.endpoint import Host, Request, decode_body, format_retry_after, make_full_response, make_reply
+from rightseat.http.endpoint import Host, Request, decode_body, format_error_headers, make_full_response, make_reply
 from rightseat.http.multipart import is_form, parse_form
 from rightseat.http.refusals import report_refusal
 from rightseat.http.reply import Reply
@@ -80,7 +80,7 @@ async def reply_text(host: Host, audio: AudioFile, request: Request) -> Reply:
         transcript = await host.transcribe(None, TranscriptionRequest(audio=audio), request.owner)
     except RightseatError as error:
         report_refusal(error)
-        yield make_full_response(error.status, format_failure(error), *format_retry_after(error))
+        yield make_full_response(error.status, format_failure(error), *format_error_headers(error))
         return
     body = {"text": transcript.text, "size": len(audio.data), "type": audio.media_type}
     yield make_full_response(200, encode(body))

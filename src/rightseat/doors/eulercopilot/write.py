@@ -14,7 +14,7 @@ from rightseat.doors.eulercopilot.conversations import end_draft, load_draft
 from rightseat.doors.eulercopilot.read import EulerRequest, load_turn
 from rightseat.doors.eulercopilot.wire import encode
 from rightseat.errors import INTERNAL_ERROR, GuardrailRefused, OutputGuarded, RightseatError
-from rightseat.http.endpoint import SSE_HEADERS, Host, Request, format_retry_after, make_full_response
+from rightseat.http.endpoint import SSE_HEADERS, Host, Request, format_error_headers, make_full_response
 from rightseat.http.refusals import report_refusal
 from rightseat.http.reply import EarlyStart, Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
@@ -34,7 +34,7 @@ MAX_SUGGESTIONS = 3
 
 def make_error_response(error: RightseatError | RunFailed) -> ResponseStart:
     body = {"code": error.status, "message": error.message, "result": {}, "detail": error.message, "error": error.code}
-    return make_full_response(error.status, encode(body), *format_retry_after(error))
+    return make_full_response(error.status, encode(body), *format_error_headers(error))
 
 
 async def refuse(error: RightseatError) -> Reply:

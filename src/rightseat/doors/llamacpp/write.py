@@ -13,7 +13,7 @@ import msgspec
 from rightseat.doors.llamacpp.read import LlamaRequest
 from rightseat.doors.llamacpp.wire import RerankRequest
 from rightseat.errors import INTERNAL_ERROR, ContextTooLong, NotConfigured, RightseatError
-from rightseat.http.endpoint import SSE_HEADERS, format_retry_after, make_full_response
+from rightseat.http.endpoint import SSE_HEADERS, format_error_headers, make_full_response
 from rightseat.http.reply import EarlyStart, Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
 from rightseat.types.events import Event, RunFailed, RunFinished, TextDelta, Usage
@@ -47,7 +47,7 @@ FAILURE_FRAME = format_event(encode_error(INTERNAL_ERROR)[1])
 
 def make_error_response(error: RunFailed | RightseatError) -> ResponseStart:
     status, body = encode_error(error)
-    return make_full_response(status, body, *format_retry_after(error))
+    return make_full_response(status, body, *format_error_headers(error))
 
 
 async def refuse(error: RightseatError) -> Reply:

@@ -20,7 +20,8 @@ from rightseat.http.endpoint import (
     Probe,
     Request,
     Route,
-    format_retry_after,
+    format_error_headers,
+    get_error_url,
     make_full_response,
     make_reply,
 )
@@ -181,8 +182,9 @@ def to_rightseat_error(rpc_error: JsonRpcError) -> RightseatError:
 
 def refuse(error: RightseatError) -> Reply:
     code = wire.INVALID_REQUEST if error.fault == "caller" else wire.INTERNAL_ERROR
-    body = wire.encode(wire.make_error_response(None, JsonRpcError(code, error.message, {"code": error.code})))
-    return make_reply(error.status, body, *format_retry_after(error))
+    data = {"code": error.code, "doc_url": get_error_url(error)}
+    body = wire.encode(wire.make_error_response(None, JsonRpcError(code, error.message, data)))
+    return make_reply(error.status, body, *format_error_headers(error))
 
 
 door = Door(

@@ -23,7 +23,7 @@ from rightseat.errors import (
     OutputGuarded,
     RightseatError,
 )
-from rightseat.http.endpoint import SSE_HEADERS, format_retry_after, make_full_response
+from rightseat.http.endpoint import SSE_HEADERS, format_error_headers, get_error_url, make_full_response
 from rightseat.http.reply import EarlyStart, Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
 from rightseat.types.events import (
@@ -206,6 +206,8 @@ def encode_error(error: RunFailed | RightseatError) -> bytes:
     detail: dict[str, Any] = {"message": error.message, "type": kind, "param": error.param, "code": code}
     if error.code in FILTERED_CODES:
         detail |= {"type": ERROR_TYPES["caller"], "code": "content_filter", "innererror": {"code": error.code}}
+    if url := get_error_url(error):
+        detail["doc_url"] = url
     return encode({"error": detail})
 
 
@@ -215,7 +217,7 @@ FAILURE_FRAME = format_event(encode_error(INTERNAL_ERROR))
 def make_error_response(error: RunFailed | RightseatError) -> ResponseStart:
     # Not a 5xx: clients would retry a request that stays refused.
     status = 400 if error.code in FILTERED_CODES else error.status
-    return make_full_response(status, encode_error(error), *format_retry_after(error))
+    return make_full_response(status, encode_error(error), *format_error_headers(error))
 
 
 async def refuse(error: RightseatError) -> Reply:

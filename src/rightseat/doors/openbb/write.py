@@ -20,7 +20,7 @@ from rightseat.doors.openbb.read import OpenBBRequest, describe_assistant
 from rightseat.doors.openbb.turn import complete_turn
 from rightseat.doors.openbb.wire import PendingClientCall, as_dict, as_list, to_json
 from rightseat.errors import INTERNAL_ERROR, CallerError, GuardrailRefused, OutputGuarded, RightseatError, TooLarge
-from rightseat.http.endpoint import SSE_HEADERS, Host, format_retry_after, make_reply
+from rightseat.http.endpoint import SSE_HEADERS, Host, format_error_headers, get_error_url, make_reply
 from rightseat.http.reply import EarlyStart, Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
 from rightseat.types.events import (
@@ -62,7 +62,8 @@ CUT_SENTENCES = {"length": "cut_length", "content_filter": "cut_content_filter"}
 def refuse(error: RightseatError) -> Reply:
     """Answer an error in the shape of OpenBB's example server: a bad body is 422."""
     status = 422 if error.status == 400 else error.status
-    return make_reply(status, encode({"detail": error.message, "code": error.code}), *format_retry_after(error))
+    body = {"detail": error.message, "code": error.code, "doc_url": get_error_url(error)}
+    return make_reply(status, encode(body), *format_error_headers(error))
 
 
 def refuse_for(error: RightseatError, headers: dict[str, str]) -> Reply:
@@ -72,7 +73,8 @@ def refuse_for(error: RightseatError, headers: dict[str, str]) -> Reply:
         return refuse(error)
     language: Language = "zh" if headers.get("accept-language", "").lower().startswith("zh") else "en"
     text = f"{get_sentence('openbb_too_large', language)} ({error.code})"
-    return make_reply(200, TEXT_EVENT + encode(text) + b"}\n\n", content_type=b"text/event-stream; charset=utf-8")
+    body, links = TEXT_EVENT + encode(text) + b"}\n\n", format_error_headers(error)
+    return make_reply(200, body, *links, content_type=b"text/event-stream; charset=utf-8")
 
 
 async def stream_answer(request: OpenBBRequest, host: Host) -> Reply:

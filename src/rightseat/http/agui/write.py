@@ -12,7 +12,7 @@ import msgspec
 
 from rightseat.errors import INTERNAL_ERROR, RightseatError
 from rightseat.http.agui.read import INPUT_REQUIRED
-from rightseat.http.endpoint import SSE_HEADERS, format_retry_after, make_reply
+from rightseat.http.endpoint import SSE_HEADERS, format_error_headers, make_reply
 from rightseat.http.reply import Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
 from rightseat.types.events import (
@@ -61,7 +61,7 @@ def error_title(error: RightseatError) -> str:
 
 def make_error_reply(error: RightseatError) -> Reply:
     body = encode_json({"error": error_title(error), "message": error.message, "code": error.code})
-    return make_reply(error.status, body, *format_retry_after(error))
+    return make_reply(error.status, body, *format_error_headers(error))
 
 
 FAILURE_FRAME = format_event(

@@ -319,7 +319,7 @@ async def test_a_body_that_is_no_query(body: bytes) -> None:
     async with serve_runtime(Runtime(model=FakeModel())) as server, RawHttpClient(server.url) as client:
         await client.send(build_raw_request("POST", "/v1/query", body, {"Content-Type": "application/json"}))
         assert (await client.read_head()).status == 422
-        assert set(await client.read_json()) == {"detail", "code"}
+        assert set(await client.read_json()) == {"detail", "code", "doc_url"}
 
 
 @pytest.mark.demand("openbb.results_kind_reach_model")
