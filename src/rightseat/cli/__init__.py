@@ -168,6 +168,10 @@ def serve(
     precache: Precache = None,
     session_file: SessionFile = None,
     plugins: PluginFolders = None,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="The data folder. A second server on this machine needs its own. [by set-up]"),
+    ] = None,
     help: Help = False,
 ) -> None:
     """Start the server: all front-end protocols on one port."""
@@ -183,6 +187,7 @@ def serve(
             model=_choose_spec(model, endpoint),
             flags=_model_flags(llama_server, tool_format, publish, chat_template, precache, session_file),
             plugins=tuple(plugins or ()),
+            data=data,
         )
     )
 
@@ -235,6 +240,10 @@ def doctor(
         typer.Option("--key", help="The server's key, best as env:NAME. Default: the first key in the configuration."),
     ] = None,
     config: ConfigPath = None,
+    call: Annotated[
+        bool,
+        typer.Option("--call", help="Ask each model for one token, to check its key and its name. It may cost money."),
+    ] = False,
     openbb: Annotated[
         str | None,
         typer.Option("--openbb", help="Check this OpenBB agent server instead, with the requests of OpenBB's clients."),
@@ -270,7 +279,8 @@ def doctor(
     if openbb is None:
         given = {"--ask": ask, "--body": body, "--data": data, "--agent": agent, "--origin": origin, "--header": header}
         reject_options(given, "--openbb URL")
-        raise typer.Exit(run_doctor(url, key, config, as_json=json))
+        raise typer.Exit(run_doctor(url, key, config, as_json=json, call=call))
+    reject_options({"--call": call}, "a server of rightseat: leave --openbb out")
     if ask is None and body is None:
         reject_options({"--data": data, "--agent": agent}, "--ask QUESTION")
         raise typer.Exit(run_openbb_doctor(openbb, header or [], origin, as_json=json))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -16,16 +16,19 @@ from rightseat.cli import log
 from rightseat.cli.models import prepare_config
 from rightseat.config.load import load_config
 from rightseat.config.settings import Config
+from rightseat.errors import ConfigError
 from rightseat.http.endpoint import Door
 from rightseat.server import service
 from rightseat.server.app import App
+from rightseat.server.second import format_second_command
 from rightseat.server.service import Service, build_app
 from rightseat.server.uvicorn_server import UvicornServer
+from rightseat.stores.sqlite.database import FolderInUse
 from rightseat.types.model import ModelInfo
 from rightseat.wiring.default_model import ModelChoice, choose_model
 from rightseat.wiring.lookup import LOCAL, split_spec
 from rightseat.wiring.model_notes import EMBEDDED_NAME, ModelNotes, describe_model, describe_running_model
-from rightseat.wiring.storage import describe_store_location
+from rightseat.wiring.storage import describe_store_location, remove_address, write_address
 
 if TYPE_CHECKING:
     from rightseat.plugins.catalog import PluginCatalog
@@ -157,6 +160,7 @@ class ServeArguments(Struct, frozen=True, kw_only=True):
     model: str | None = None
     flags: Mapping[str, Any] = {}
     plugins: tuple[Path, ...] = ()
+    data: Path | None = None
 
     def load(self, removable: Collection[Path] = ()) -> Config:
         return load_config(**structs.asdict(self), removable=removable)
@@ -187,9 +191,10 @@ def serve(arguments: ServeArguments) -> None:
             supervise(arguments, config)
             return
     # Fail before a long download if the port is taken.
-    service.open_listener(settings.host, settings.port).close()
+    service.open_listener(settings.host, settings.port, suggest=lambda: format_second_command(config)).close()
     config = prepare_config(config)
-    app = build_app(config)
+    with suggesting_folder(config):
+        app = build_app(config)
     listener = service.open_listener(settings.host, settings.port)
     base = service.local_url(settings.host, listener.getsockname()[1])
     service.raise_file_limit()
@@ -198,11 +203,23 @@ def serve(arguments: ServeArguments) -> None:
         # Printed before the ready file is written; a closed stdout must not stop the server.
         with contextlib.suppress(OSError):
             print_startup(list_app_rows(app, config, base), base)
-        announce_ready(base)
+        announce_ready(base, config)
 
     with listener:
         running = Service(app, config, lambda: arguments.reload(running))
-        UvicornServer(running, settings, on_ready).run(sockets=[listener])
+        try:
+            UvicornServer(running, settings, on_ready).run(sockets=[listener])
+        finally:
+            remove_address(config)
+
+
+@contextlib.contextmanager
+def suggesting_folder(config: Config) -> Iterator[None]:
+    """Add to the error of a data folder that is in use the command that takes another."""
+    try:
+        yield
+    except FolderInUse as error:
+        raise ConfigError(f"{error.message}\nBeside it:\n    {format_second_command(config)}") from None
 
 
 def list_app_rows(app: App, config: Config, base: str) -> list[Row]:
@@ -212,7 +229,8 @@ def list_app_rows(app: App, config: Config, base: str) -> list[Row]:
     return list_startup_rows(config, choice, base, app.doors, app.runtime.plugins, notes)
 
 
-def announce_ready(base: str) -> None:
-    """Write the URL to the file that RIGHTSEAT_READY_FILE names, if it does."""
+def announce_ready(base: str, config: Config) -> None:
+    """Write the URL into the data folder, and to the file that RIGHTSEAT_READY_FILE names, if it does."""
+    write_address(config, base)
     if ready := os.environ.get("RIGHTSEAT_READY_FILE"):
         service.write_ready_file(Path(ready), base)

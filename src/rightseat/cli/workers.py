@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from rightseat.cli.models import prepare_config
-from rightseat.cli.serve import Row, ServeArguments, announce_ready, print_startup
+from rightseat.cli.serve import Row, ServeArguments, announce_ready, print_startup, suggesting_folder
 from rightseat.config.settings import Config
 from rightseat.server import service
+from rightseat.server.second import format_second_command
 from rightseat.server.workers.channel import WorkerStart
 from rightseat.server.workers.count import count_workers
 from rightseat.server.workers.supervisor import Supervisor, WorkerPlan
 from rightseat.stores.sqlite.database import FolderLock
-from rightseat.wiring.storage import SQLITE, data_folder
+from rightseat.wiring.storage import SQLITE, data_folder, remove_address
 
 __all__ = ["count_workers", "supervise"]
 # Where SO_REUSEPORT gives each listening socket its share of connections. Elsewhere the workers share one socket.
@@ -32,12 +33,14 @@ def supervise(arguments: ServeArguments, config: Config) -> None:
     """Run the workers until a signal; exits with the status of a start that failed."""
     settings = config.server
     # Without SO_REUSEPORT: it would not notice another server of this user on the port. Before a long download.
-    service.open_listener(settings.host, settings.port).close()
+    service.open_listener(settings.host, settings.port, suggest=lambda: format_second_command(config)).close()
     config = prepare_config(config)
     # Python tools of plugins must not read the environment of this process either.
     service.protect_memory(config)
     with contextlib.ExitStack() as held:
-        inherited = [*lock_data_folder(config, held)]
+        with suggesting_folder(config):
+            inherited = [*lock_data_folder(config, held)]
+        held.callback(remove_address, config)
         listener = held.enter_context(service.open_listener(settings.host, settings.port, shared=BALANCES_PORTS))
         port = listener.getsockname()[1]
         if not BALANCES_PORTS:
@@ -56,7 +59,7 @@ def supervise(arguments: ServeArguments, config: Config) -> None:
         def on_ready(rows: list[Row]) -> None:
             with contextlib.suppress(OSError):
                 print_startup([*rows, ("workers", f"{start.workers} processes")], base)
-            announce_ready(base)
+            announce_ready(base, config)
 
         status = asyncio.run(run_supervisor(plan, on_ready))
     if status:

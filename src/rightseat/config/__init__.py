@@ -4,5 +4,6 @@
 - load, problems: reading and checking the file; all problems are reported at once.
 - options: a mapping of options as a Struct. imports: objects named as `module:attribute`.
 - secret: values that are masked in output. stamps: whether files have changed since they were read.
+- installation: how this rightseat was installed, for commands that work as printed.
 - digest: a configuration in a few letters, for replicas to compare.
 """

@@ -348,10 +348,12 @@ def load_config(
     plugins: Iterable[Path] = (),
     env: Mapping[str, str] | None = None,
     removable: Collection[Path] = (),
+    data: Path | None = None,
 ) -> Config:
     """Load the file at `path`, else ./rightseat.toml if it exists, else the defaults. Command-line values
     override RIGHTSEAT_HOST, RIGHTSEAT_PORT and RIGHTSEAT_MODEL, which override the file. `flags` are options
-    of the default model; `plugins` are further plugin folders. Those in `removable` may be missing."""
+    of the default model; `plugins` are further plugin folders. Those in `removable` may be missing. `data` is the
+    data folder, whatever file and environment say."""
     env = os.environ if env is None else env
     if path is None and Path(CONFIG_FILE).is_file():
         path = Path(CONFIG_FILE)
@@ -360,7 +362,14 @@ def load_config(
         config, _drop_none(host=host, port=port, workers=_parse_workers(workers)), model or "", env
     )
     all_plugins = (*config.plugins, *(_plugin_settings(folder, removable) for folder in plugins))
-    return msgspec.structs.replace(config, flags=_drop_none(**flags), plugins=all_plugins)
+    store = config.store if data is None else _replace_data_folder(config.store, data)
+    return msgspec.structs.replace(config, flags=_drop_none(**flags), plugins=all_plugins, store=store)
+
+
+def _replace_data_folder(store: StoreSettings, folder: Path) -> StoreSettings:
+    if store.kind != "sqlite":
+        raise ConfigError(f'--data {folder}: [store] kind = "{store.kind}" keeps nothing in a folder. Leave it out.')
+    return msgspec.structs.replace(store, path=str(folder.expanduser().absolute()))
 
 
 def _plugin_settings(folder: Path, removable: Collection[Path]) -> PluginSettings:

@@ -22,6 +22,8 @@ class CheckResult(Struct, frozen=True):
     what: str
     why: str = ""
     fix: str = ""
+    is_untried: bool = False
+    """Whether this is not known, because something that is needed to check it is missing."""
 
     def format_text(self) -> str:
         """Return the line for the terminal, with known secrets masked."""
@@ -40,6 +42,11 @@ def good(what: str, why: str = "") -> CheckResult:
 
 def broken(what: str, why: str, fix: str) -> CheckResult:
     return CheckResult("broken", what, why, fix)
+
+
+def untried(what: str, why: str, fix: str) -> CheckResult:
+    """Make the result of a check that could not be made: whether all is well is not known."""
+    return CheckResult("skipped", what, why, fix, is_untried=True)
 
 
 def skipped(what: str, why: str, fix: str = "") -> CheckResult:

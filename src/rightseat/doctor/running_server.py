@@ -8,12 +8,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Struct
 
 from rightseat.doctor.client import REACH_SECONDS, ProbeClient, ProbeReply, Unreachable
-from rightseat.doctor.result import CheckResult, broken, good, skipped
+from rightseat.doctor.result import CheckResult, broken, good, skipped, untried
 from rightseat.errors import Unauthorized
 from rightseat.http.endpoint import Door, Probe, collect_body
 from rightseat.http.security import is_loopback
+from rightseat.wiring.storage import SETUP_HEADER
 
 DEGRADED = "degraded"
 
@@ -53,17 +55,35 @@ def read_field(body: bytes, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
 
 
-async def is_rightseat(client: ProbeClient) -> bool:
-    """Whether a rightseat server answers; raises Unreachable if nothing does."""
-    reply = await client.send("GET", "/health", anonymous=True, seconds=REACH_SECONDS)
-    return read_field(reply.body, "status") in ("ok", DEGRADED)
+class ServerIdentity(Struct, frozen=True):
+    """What `/health` tells of a server."""
+
+    is_rightseat: bool
+    workers: int = 1
+    setup: str = ""
+    """Digest of its configuration file and data folder; empty where it does not tell."""
 
 
-async def read_workers(client: ProbeClient) -> int:
-    """Return how many processes the server has."""
+async def identify_server(client: ProbeClient) -> ServerIdentity:
+    """Ask who answers; raises Unreachable if nobody does."""
     reply = await client.send("GET", "/health", anonymous=True, seconds=REACH_SECONDS)
+    if read_field(reply.body, "status") not in ("ok", DEGRADED):
+        return ServerIdentity(False)
     workers = read_field(reply.body, "workers")
-    return workers if isinstance(workers, int) else 1
+    return ServerIdentity(True, workers if isinstance(workers, int) else 1, reply.headers.get(SETUP_HEADER, ""))
+
+
+async def check_key(client: ProbeClient, doors: Sequence[Door]) -> AsyncIterator[CheckResult]:
+    """Check that the server lets this client in; yields a line only if it does not."""
+    probe = next(probe for door in doors for probe in door.probes if not probe.public and probe.method == "GET")
+    try:
+        reply = await client.send(probe.method, probe.path)
+    except Unreachable:
+        return
+    if reply.status == 401 and client.key is None:
+        yield broken("key", "the server needs a key (401), so that most of it cannot be checked", KEY_FIX)
+    elif reply.status == 401:
+        yield broken("key", "the key is refused (401)", "give one of the server's [auth.keys]: --key env:NAME")
 
 
 async def check_connection(client: ProbeClient) -> AsyncIterator[CheckResult]:
@@ -90,6 +110,7 @@ MIN_STREAM_SECONDS = 0.3
 
 # Minimum share of the total time between first and last byte; below it the stream was buffered.
 MIN_SPREAD = 0.02
+KEY_FIX = "give one: --key env:NAME"
 LOG_FIX = "see the server's log; stop the server and run rightseat doctor to check the model alone"
 
 
@@ -102,15 +123,29 @@ async def run_probes(client: ProbeClient, door: str, door_probes: Sequence[Probe
             yield broken(what, f"{probe.path}: {error}", LOG_FIX)
             continue
         yield judge_reply(what, probe, reply, has_key=client.key is not None)
+        if (path := probe.get_left_thread(reply.body)) is not None:
+            async for line in delete_thread(client, what, path):
+                yield line
         if is_event_stream(reply):
             yield check_streaming(what, reply)
+
+
+async def delete_thread(client: ProbeClient, what: str, path: str) -> AsyncIterator[CheckResult]:
+    """Delete the thread of a probe; yields a line only if that fails."""
+    try:
+        reply = await client.send("DELETE", path)
+        problem = "" if reply.status in (200, 204, 404) else f"HTTP {reply.status}"
+    except Unreachable as error:
+        problem = str(error)
+    if problem:
+        yield broken(f"{what}, thread", f"it is not deleted: {problem}", f"delete it: DELETE {path}")
 
 
 def judge_reply(what: str, probe: Probe, reply: ProbeReply, *, has_key: bool) -> CheckResult:
     if probe.optional and reply.status == 404:
         return skipped(what, f"the server has no {probe.path}")
     if reply.status == 401 and not has_key:
-        return skipped(what, "needs a key", "give one: --key env:NAME")
+        return untried(what, "needs a key", KEY_FIX)
     if reply.status == 401:
         return broken(what, "the key is refused", "give one of the server's [auth.keys]: --key env:NAME")
     if problem := probe.check(reply.status, reply.headers, reply.body):

@@ -16,6 +16,7 @@ from pathlib import Path
 from yarl import URL
 
 from rightseat.config.imports import import_object
+from rightseat.config.installation import format_extra_command, format_install_command
 from rightseat.config.load import load_config
 from rightseat.config.secret import Secret, mask
 from rightseat.config.settings import Config, ModelSettings
@@ -68,7 +69,7 @@ def check_extras(config: Config | None) -> Iterator[CheckResult]:
     needed = set(list_required_extras(config)) if config else set()
     for name, (use, modules) in EXTRAS.items():
         missing = [module for module in modules if importlib.util.find_spec(module) is None]
-        fix = f"pip install 'rightseat[{name}]'"
+        fix = format_extra_command(name)
         if not missing:
             yield good(f"extra {name}", use)
         elif name in needed:
@@ -294,7 +295,7 @@ def check_engine(config: Config) -> CheckResult:
         return good("local engine", f"{package} {version(package)}")
     except PackageNotFoundError:
         make_result = broken if default_model.requests_embedded_model(config) else skipped
-        return make_result("local engine", f"{package} is not installed", f"pip install {package}")
+        return make_result("local engine", f"{package} is not installed", format_install_command(package))
 
 
 def check_embedded_weights(config: Config) -> CheckResult:
@@ -382,4 +383,4 @@ async def check_address(address: str, names: str, *, versioned: bool) -> CheckRe
     if reply.status == 404 and versioned:
         fix = "" if url.path.rstrip("/").endswith("/v1") else f"if answers fail, try base_url = {public_url}/v1"
         return skipped(what, f"{public_url} answers, but has no /models", fix)
-    return good(what, f"{public_url} answers")
+    return good(what, f"{public_url} can be reached")

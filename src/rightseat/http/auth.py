@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from rightseat.config.installation import format_extra_command
 from rightseat.config.settings import AuthSettings, JwtSettings
 from rightseat.errors import ConfigError, Unauthorized, Unavailable
 from rightseat.types.turn import Owner
@@ -101,7 +102,7 @@ class JwtVerifier:
         try:
             import jwt
         except ModuleNotFoundError:
-            raise ConfigError("[auth.jwt] needs one more package: pip install 'rightseat[jwt]'") from None
+            raise ConfigError(f"[auth.jwt] needs one more package: {format_extra_command('jwt')}") from None
         self.jwt = jwt
         self.settings = settings
         self.fetch = fetch

@@ -255,6 +255,8 @@ class Probe:
     body: bytes = b""
     public: bool = False  # the route needs no key
     optional: bool = False  # 404 is no failure: a server may lack this route
+    get_left_thread: Callable[[bytes], str | None] = lambda body: None
+    """Returns the path of the thread that the request has left in the store; `doctor` deletes it."""
 
 
 def describe_error(status: int, body: bytes, protocol: str, *path: str) -> str:

@@ -144,6 +144,8 @@ class App:
         self.descriptors = DescriptorReserve()
         self.worker: SupervisorLink | None = None
         """The supervisor of this process, if it is one of several workers."""
+        self.setup_digest = ""
+        """What tells this server from those of other set-ups, for `rightseat doctor`."""
         self.configure(settings, authenticate or Authenticator())
 
     def configure(self, settings: ServerSettings, authenticate: Authenticator, runtime: Runtime | None = None) -> None:
@@ -156,7 +158,11 @@ class App:
         fetch_rules = make_fetch_rules(settings)
         guard = RequestGuard(settings)
         operations = make_operations_door(
-            lambda: self.runtime, self.descriptors, lambda: self.worker, metrics=settings.metrics
+            lambda: self.runtime,
+            self.descriptors,
+            lambda: self.worker,
+            metrics=settings.metrics,
+            get_setup=lambda: self.setup_digest,
         )
         playground = make_playground_door(lambda: self.runtime, self.doors)
         doors = add_own_routes([operations, *self.doors, playground], runtime or self.runtime)

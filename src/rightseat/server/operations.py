@@ -19,6 +19,7 @@ from rightseat.http.reply import Reply, ResponseStart
 from rightseat.runtime.metrics import CONTENT_TYPE
 from rightseat.server.error_pages import ERROR_ROUTES
 from rightseat.wiring.runtime import Runtime
+from rightseat.wiring.storage import SETUP_HEADER
 
 if TYPE_CHECKING:
     from rightseat.server.workers.link import SupervisorLink
@@ -30,6 +31,7 @@ def make_operations_door(
     worker: Callable[[], SupervisorLink | None] = lambda: None,
     *,
     metrics: str,
+    get_setup: Callable[[], str] = lambda: "",
 ) -> Door:
     """Make the operators' door. `/health` and `/ready` need no key; `/metrics` needs one unless `metrics` is
     "open". Among several workers `/metrics` tells of all, the others of the one that is asked."""
@@ -41,7 +43,10 @@ def make_operations_door(
         engines = runtime().get_engine_states() if "store" in request.query else {}
         if any(engine.state != "ok" for engine in engines.values()):
             state["status"] = "degraded"
-        return make_reply(200, msgspec.json.encode({**state, **(link.describe_health() if link else {}), **engines}))
+        body = {**state, **(link.describe_health() if link else {}), **engines}
+        setup = get_setup()
+        headers = ((SETUP_HEADER.encode(), setup.encode()),) if setup else ()
+        return make_reply(200, msgspec.json.encode(body), *headers)
 
     def serve_readiness(request: Request, host: object) -> Reply:
         current = runtime()

@@ -20,7 +20,7 @@ from rightseat.server.app import App
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.lookup import load_all
 from rightseat.wiring.runtime import Runtime
-from rightseat.wiring.storage import make_thread_runs, open_store
+from rightseat.wiring.storage import compute_setup_digest, make_thread_runs, open_store
 
 
 def check_exposure(config: Config) -> None:
@@ -41,9 +41,11 @@ BACKLOG = 2048
 """Connections that may wait to be accepted."""
 
 
-def open_listener(host: str, port: int, *, shared: bool = False) -> socket.socket:
+def open_listener(
+    host: str, port: int, *, shared: bool = False, suggest: Callable[[], str] | None = None
+) -> socket.socket:
     """Return a listening socket. `shared`: one that is bound and does not listen yet, and whose port other sockets of
-    this user may have too (SO_REUSEPORT)."""
+    this user may have too (SO_REUSEPORT). `suggest` returns a command that works where the port is in use."""
     try:
         family, kind, number, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -62,11 +64,16 @@ def open_listener(host: str, port: int, *, shared: bool = False) -> socket.socke
             listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
-        raise ConfigError(_explain_bind_error(error, host, port)) from None
+        raise ConfigError(_explain_bind_error(error, host, port, suggest)) from None
     return listener
 
 
-def _explain_bind_error(error: OSError, host: str, port: int) -> str:
+def _explain_bind_error(error: OSError, host: str, port: int, suggest: Callable[[], str] | None) -> str:
+    if error.errno == errno.EADDRINUSE and suggest is not None:
+        return (
+            f"Port {port} on {host} is in use, perhaps by another rightseat.\n"
+            f"Stop that program, or start a second server beside it:\n    {suggest()}"
+        )
     if error.errno == errno.EADDRINUSE:
         other = port + 1 if port < 65535 else 0
         return (
@@ -134,12 +141,14 @@ def protect_memory(config: Config) -> None:
 def build_app(config: Config) -> App:
     protect_memory(config)
     store = open_store(config)
-    return App(
+    app = App(
         build_runtime(config, store=store, threads=make_thread_runs(config, store)),
         config.server,
         load_all("doors"),
         authenticate=make_authenticator(config),
     )
+    app.setup_digest = compute_setup_digest(config)
+    return app
 
 
 class Service:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightseat.config.installation import format_install_command
 from rightseat.config.settings import Config
 from rightseat.runtime.runs import DEFAULT_ASSISTANT
 from rightseat.wiring.lookup import LOCAL
@@ -102,7 +103,9 @@ def requests_embedded_model(config: Config) -> bool:
 def find_engine_problem() -> str:
     """Return why the engine cannot run here; empty if it can."""
     return (
-        "" if importlib.util.find_spec(ENGINE_PACKAGE) else f"its engine is not installed: pip install {ENGINE_PACKAGE}"
+        ""
+        if importlib.util.find_spec(ENGINE_PACKAGE)
+        else f"its engine is not installed: {format_install_command(ENGINE_PACKAGE)}"
     )
 
 

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from rightseat.config.installation import format_extra_command
 from rightseat.config.settings import Config
 from rightseat.errors import ConfigError
 from rightseat.types.live import LivePlane, PlaneOptions
@@ -22,7 +23,6 @@ SCHEMES = {
 }
 """Kinds by the scheme of [live] url."""
 NEEDED_MODULES = {POSTGRES: "psycopg", VALKEY: "hiredis"}
-INSTALL = "pip install 'rightseat[cluster]'"
 IDENTIFY = "SELECT system_identifier::text, current_database() FROM pg_control_system()"
 PLANE_FOLDER = "live"
 """Folder of the workers' sockets in the run folder."""
@@ -72,7 +72,9 @@ def check_plane_modules(kind: str) -> None:
     """Raise ConfigError if the extra that a kind needs is not installed."""
     module = NEEDED_MODULES.get(kind)
     if module and importlib.util.find_spec(module) is None:
-        raise ConfigError(f"[live] kind {kind} needs {module}, which is not installed: {INSTALL}")
+        raise ConfigError(
+            f"[live] kind {kind} needs {module}, which is not installed: {format_extra_command('cluster')}"
+        )
 
 
 def make_plane(config: Config, worker: str, run_folder: str) -> LivePlane:

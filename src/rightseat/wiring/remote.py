@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rightseat.config.installation import format_extra_command
 from rightseat.config.settings import AgentSettings, Config, McpSettings
 from rightseat.engine.loop import Assistant
 from rightseat.engine.toolsets import CombinedToolset, RemoteActions
@@ -35,7 +36,7 @@ def make_mcp_servers(
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"[mcp] in {config.path} needs {error.name!r}, which is not installed. "
-            "Install it: pip install 'rightseat[mcp]'"
+            f"Install it: {format_extra_command('mcp')}"
         ) from error
 
     def make_server(name: str, settings: McpSettings) -> McpServerConfig:

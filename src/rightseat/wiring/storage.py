@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import logging
@@ -14,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rightseat.config.installation import format_extra_command
 from rightseat.config.settings import Config, WithoutStore
 from rightseat.errors import ConfigError
 from rightseat.middleware.quota import Ledger
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 SQLITE = "sqlite"
 POSTGRES = "postgres"
+ADDRESS_FILE = "address"
+SETUP_HEADER = "x-rightseat-setup"
+"""Header of `/health` with the digest of the set-up."""
 CLUSTER_MODULES = ("psycopg", "psycopg_pool")
 RUN_FOLDER_VARIABLE = "RIGHTSEAT_RUN_FOLDER"
 """Variable that the supervisor of `serve --workers` sets for its workers."""
@@ -64,6 +69,39 @@ def config_label(config: Config) -> str:
     return f"{name or 'root'}-{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
 
 
+def compute_setup_digest(config: Config) -> str:
+    """Return a few letters by which servers of different set-ups are told apart: of the configuration file and of the
+    place where data is kept."""
+    file = str(config.path.resolve()) if config.path else ""
+    folder = str(data_folder(config)) if config.store.kind == SQLITE else config.store.kind
+    return hashlib.sha256(f"{file}\0{folder}".encode()).hexdigest()[:16]
+
+
+def write_address(config: Config, url: str) -> None:
+    """Write the server's URL into its data folder, where `rightseat doctor` finds it."""
+    if config.store.kind == SQLITE:
+        # Without it the doctor looks at the configured port.
+        with contextlib.suppress(OSError):
+            (data_folder(config) / ADDRESS_FILE).write_text(f"{url}\n", encoding="utf-8")
+
+
+def remove_address(config: Config) -> None:
+    if config.store.kind == SQLITE:
+        with contextlib.suppress(OSError):
+            (data_folder(config) / ADDRESS_FILE).unlink(missing_ok=True)
+
+
+def read_address(config: Config) -> str | None:
+    """Return the URL of the server that uses, or has used, the data folder; None if there is none."""
+    if config.store.kind != SQLITE:
+        return None
+    try:
+        text = (data_folder(config) / ADDRESS_FILE).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return text if re.fullmatch(r"http://[\w.:\[\]-]{1,200}", text) else None
+
+
 def make_retention(config: Config) -> Retention:
     settings = config.store
     return Retention(settings.keep_days, settings.max_threads, settings.max_thread_mb << 20, settings.max_mb << 20)
@@ -88,7 +126,8 @@ def require_cluster_modules(subject: str) -> None:
     """Raise ConfigError if the extra of PostgreSQL is not installed."""
     missing = next((module for module in CLUSTER_MODULES if importlib.util.find_spec(module) is None), None)
     if missing:
-        raise ConfigError(f"{subject} needs {missing}, which is not installed: pip install 'rightseat[cluster]'")
+        command = format_extra_command("cluster")
+        raise ConfigError(f"{subject} needs {missing}, which is not installed: {command}")
 
 
 def read_database_url(config: Config) -> str:

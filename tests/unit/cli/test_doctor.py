@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from rightseat.cli.doctor import check_port, parse_secret, print_lines, run_doctor, stream_checks
+from rightseat.config.installation import format_extra_command
 from rightseat.config.load import load_config
 from rightseat.config.secret import Secret
 from rightseat.config.settings import Config, ServerSettings
@@ -200,7 +201,7 @@ def test_an_extra_that_is_not_installed(folder: Path, text: str, state: str, mon
     config = load_config(folder / "rightseat.toml", env={})
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     [line] = [one for one in setup.check_extras(config) if one.what == "extra jwt"]
-    assert (line.state, line.fix) == (state, "pip install 'rightseat[jwt]'")
+    assert (line.state, line.fix) == (state, format_extra_command("jwt"))
 
 
 @pytest.mark.demand("doctor.exit_code_0_all")

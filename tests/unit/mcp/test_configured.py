@@ -107,7 +107,7 @@ def test_without_the_extra_the_line_to_install_it_is_said(load_text: Load, monke
     for name in [name for name in sys.modules if name.startswith("rightseat.mcp")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp_types", None)
-    with pytest.raises(ConfigError, match=r"pip install 'rightseat\[mcp\]'"):
+    with pytest.raises(ConfigError, match=r".*rightseat\[mcp\]"):
         make_mcp_servers(load_text(TWO_SERVERS))
 
 

@@ -69,7 +69,7 @@ def test_workers_of_one_run_are_one_deployment() -> None:
 @pytest.mark.parametrize("url", ["redis://host", "postgresql://host"])
 def test_a_missing_extra_is_said(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"not installed: pip install 'rightseat\[cluster\]'"):
+    with pytest.raises(ConfigError, match=r"not installed: .*rightseat\[cluster\]"):
         make_plane(configure(url=url), "w1", "/run")
 
 

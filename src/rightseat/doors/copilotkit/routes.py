@@ -3,6 +3,7 @@ one with `method` is the single endpoint (1.50 and later)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import msgspec
@@ -80,9 +81,17 @@ def check_run(status: int, headers: Mapping[str, str], body: bytes) -> str | Non
     return None if statuses else "the run has no status"
 
 
+THREAD_ID = re.compile(rb'"threadId":\s*"([\w-]{1,128})"')
+
+
+def get_left_thread(body: bytes) -> str | None:
+    match = THREAD_ID.search(body)
+    return threads.THREAD_PATH.format(thread=match[1].decode()) if match else None
+
+
 PROBES = (
     Probe("agents", "POST", PATH, check_agents, msgspec.json.encode(AGENTS_REQUEST)),
-    Probe("run", "POST", PATH, check_run, msgspec.json.encode(RUN_REQUEST)),
+    Probe("run", "POST", PATH, check_run, msgspec.json.encode(RUN_REQUEST), get_left_thread=get_left_thread),
 )
 
 

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightseat.config.installation import format_extra_command
 from rightseat.config.options import TIMEOUTS, parse_options
 from rightseat.errors import ConfigError
 from rightseat.models._vendor.exchange import Timeouts
@@ -64,7 +65,7 @@ def make_langchain_model(target: Any, options: Mapping[str, Any]) -> LangChainMo
 
 
 def make_missing_error(subject: str) -> ConfigError:
-    return ConfigError(f"{subject} needs LangChain. Install it with: pip install 'rightseat[langchain]'")
+    return ConfigError(f"{subject} needs LangChain. Install it with: {format_extra_command('langchain')}")
 
 
 def wrap_target(name: str, target: Any, parsed: LangChainOptions) -> LangChainModel:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from rightseat.config.installation import format_extra_command
 from rightseat.config.options import parse_options
 from rightseat.errors import CallerError, ConfigError, NotConfigured, UpstreamError
 from rightseat.models.whisper.audio import AudioFormatError, open_wav
@@ -76,5 +77,6 @@ def model(name: str, options: Mapping[str, Any]) -> WhisperModel:
     if not path.is_file():
         raise ConfigError(f"whisper:{name} is not a file here. Name a ggml file of whisper.cpp, such as ggml-base.bin.")
     if importlib.util.find_spec(PACKAGE) is None:
-        raise ConfigError(f"whisper:{name} needs {PACKAGE}, which is not installed: pip install 'rightseat[whisper]'")
+        command = format_extra_command("whisper")
+        raise ConfigError(f"whisper:{name} needs {PACKAGE}, which is not installed: {command}")
     return WhisperModel(path.absolute(), parsed)

@@ -56,6 +56,10 @@ class ReadJob:
 PendingJobs = list[tuple[Job, "asyncio.Future[Any]"]]
 
 
+class FolderInUse(ConfigError):
+    """The data folder belongs to another process."""
+
+
 class FolderLock:
     """File lock, held until `close` or until the process ends in any way."""
 
@@ -76,9 +80,9 @@ class FolderLock:
             text = self.file.read(20).strip()
             pid = text if text.isdecimal() else "unknown"
             self.file.close()
-            raise ConfigError(
+            raise FolderInUse(
                 f"The data folder {folder} is in use by another rightseat (pid {pid}). Stop "
-                "that one, or give this one a folder of its own: [store] path, or RIGHTSEAT_DATA."
+                "that one, or give this one a folder of its own: --data, [store] path, or RIGHTSEAT_DATA."
             ) from None
         self.file.truncate(0)
         self.file.write(f"{os.getpid()}\n")

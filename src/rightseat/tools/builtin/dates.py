@@ -8,6 +8,7 @@ import zoneinfo
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 
+from rightseat.config.installation import format_install_command
 from rightseat.tools.builtin.expression import CalculationError, Clock, Value, format_value, to_day, to_number, utc_now
 
 MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
@@ -119,7 +120,8 @@ def find_zone(place: str) -> tzinfo:
         raise CalculationError(f"There is no time zone {place[:40]!r}. Write one such as America/New_York.")
     names = zoneinfo.available_timezones()
     if not names:
-        raise CalculationError("This machine has no time zone data. Install it: pip install tzdata. now() gives UTC.")
+        command = format_install_command("tzdata")
+        raise CalculationError(f"This machine has no time zone data. now() gives UTC. Install it: {command}")
     wanted = key.replace(" ", "_").lower()
     matches = sorted(name for name in names if wanted in (name.lower(), name.lower().rpartition("/")[2]))
     if not matches:

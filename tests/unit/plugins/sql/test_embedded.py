@@ -176,10 +176,10 @@ def test_url_that_leads_nowhere_is_said(url: str, word: str, tmp_path: Path) -> 
 def test_what_is_not_installed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "rightseat.plugins.sql.drivers.postgres", raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(ConfigError, match=r"pip install 'rightseat\[postgres\]'"):
+    with pytest.raises(ConfigError, match=r".*rightseat\[postgres\]"):
         open_database("shop", "postgresql://h/shop", tmp_path)
     monkeypatch.setattr(drivers, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"sqlalchemy is not installed: pip install 'rightseat\[sql\]'"):
+    with pytest.raises(ConfigError, match=r"sqlalchemy is not installed: .*rightseat\[sql\]"):
         open_database("shop", "sqlite:///shop.db", tmp_path)
 
 

@@ -93,7 +93,7 @@ def test_a_missing_extra_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(importlib.util, "find_spec", find_all_but_one)
     config = load_config(write_config(tmp_path, url="postgresql://localhost/x"))
-    with pytest.raises(ConfigError, match=r"pip install 'rightseat\[cluster\]'"):
+    with pytest.raises(ConfigError, match=r".*rightseat\[cluster\]"):
         open_store(config)
     lines = {line.what: line for line in check_extras(config)}
     assert lines["extra cluster"].state == "broken"

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
+from rightseat.config.installation import format_extra_command
 from rightseat.errors import ConfigError
 from rightseat.plugins.sql.query import QueryLimits, Rows, SqlQuery
 from rightseat.plugins.sql.schema import DatabaseTable
@@ -73,7 +74,7 @@ def make_driver(url: str, folder: Path) -> Driver:
     for needed in REQUIRED_PACKAGES:
         # Only look for the package: importing it would slow down the start.
         if find_spec(needed) is None:
-            raise ConfigError(f"{needed} is not installed: pip install 'rightseat[sql]'.")
+            raise ConfigError(f"{needed} is not installed: {format_extra_command('sql')}")
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError
 
@@ -90,6 +91,6 @@ def make_driver(url: str, folder: Path) -> Driver:
         module = importlib.import_module(f"{__name__}.{MODULE_BY_SCHEME[kind]}")
     except ImportError as error:
         extra = "sql" if MODULE_BY_SCHEME[kind] == "sqlite" else MODULE_BY_SCHEME[kind]
-        raise ConfigError(f"{error.name} is not installed: pip install 'rightseat[{extra}]'.") from None
+        raise ConfigError(f"{error.name} is not installed: {format_extra_command(extra)}") from None
     driver: Driver = module.open_driver(DatabaseLocation(parsed_url, folder))
     return driver
