@@ -1,4 +1,4 @@
-# make serve | quick | test | test-all | check | docs | mutations | bench | eval | train | fmt | reference | lock | sbom | release | clean
+# make serve | install | quick | test | test-all | check | docs | mutations | bench | eval | train | fmt | reference | lock | sbom | release | clean
 # Everything is set up in .venv/ on the first call; later calls only look at the stamps.
 
 PYTHON ?= python3
@@ -22,10 +22,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help serve quick test test-all test-rest test-peers test-model test-live fuzz coverage check docs mutations soak bench eval train fmt reference assets screens lock sbom release clean python
+.PHONY: help serve install quick test test-all test-rest test-peers test-model test-live fuzz coverage check docs mutations soak bench eval train fmt reference assets screens lock sbom release clean python
 
 help:
 	@echo "make serve   set up and start the server (ARGS='--port 8000')"
+	@echo "make install ADD='rightseat[cluster]'   add the packages of an extra to .venv"
 	@echo "make quick   lint, import rules, and the tests without sockets, processes or a model (F=doors/openai)"
 	@echo "make test    set up and run the tests; needs Python and the package index, nothing else"
 	@echo "make test-all    make test, check, docs, mutations, test-peers, test-model, fuzz, the short bench, two minutes of soak, coverage"
@@ -47,6 +48,11 @@ serve: $(VENV)/.run
 	@# Charts and GraphiQL are a wish, not a condition.
 	@"$(PYTHON)" checks/assets.py || true
 	@exec $(BIN)/rightseat serve $(ARGS)
+
+# Packages that rightseat asks for, such as those of an extra: make install ADD='rightseat[cluster]'
+install: $(VENV)/.run
+	@test -n "$(ADD)" || { echo "name what to install: make install ADD='rightseat[cluster]'" >&2; exit 2; }
+	@$(INSTALL) $(BIN)/python --add "$(ADD)"
 
 quick: $(VENV)/.dev
 	@$(BIN)/python -m checks.quick $(F)
@@ -146,37 +152,26 @@ python:
 	  echo "rightseat needs Python 3.11 or newer; '$(PYTHON)' is: $$("$(PYTHON)" --version 2>&1)." >&2; \
 	  echo "Name another one: make PYTHON=/path/to/python3.11" >&2; exit 2; }
 
-# install LOCK: by uv or pip, in several tries, with a message that is not mistaken for a failed test.
-define install
-	@"$(PYTHON)" checks/packages.py $(BIN)/python $(1)
-endef
-
-# No network and nothing to retry: the lock holds the build backend too.
-define install_project
-	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --no-index -e . || { \
-	  echo "could not install rightseat itself: see pip's message above" >&2; exit 3; }
-endef
+# By uv or pip, in several tries, with a message that is not mistaken for a failed test.
+INSTALL := "$(PYTHON)" checks/packages.py
 
 $(BIN)/python:
 	@$(MAKE) --no-print-directory python
 	@echo "setting up $(VENV)/ …"
-	@"$(PYTHON)" -m venv $(VENV) || { echo "could not install: '$(PYTHON) -m venv' failed" >&2; rm -rf $(VENV); exit 3; }
+	@"$(PYTHON)" -m venv --without-pip $(VENV) || { \
+	  echo "could not install: '$(PYTHON) -m venv' failed" >&2; rm -rf $(VENV); exit 3; }
 
+# No installer stays in it: pip, setuptools and uv are a fifth of its size.
 $(VENV)/.run: requirements/run.txt pyproject.toml | $(BIN)/python
-	$(call install,requirements/run.txt)
-	$(install_project)
+	@$(INSTALL) $(BIN)/python requirements/run.txt --project
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt pyproject.toml | $(BIN)/python
-	@echo "installing the locked development tools …"
-	$(call install,requirements/dev.txt)
-	$(install_project)
+	@$(INSTALL) $(BIN)/python requirements/dev.txt --tools --project
 	@touch $(VENV)/.run $@
 
-# The installer needs the main environment: uv is there.
 $(DOCS)/.installed: requirements/docs.txt | $(BIN)/python
-	@echo "installing the locked documentation tools …"
 	@"$(PYTHON)" -m venv --without-pip $(DOCS) || { \
 	  echo "could not install: '$(PYTHON) -m venv' failed" >&2; rm -rf $(DOCS); exit 3; }
-	@"$(PYTHON)" checks/packages.py $(DOCS)/bin/python requirements/docs.txt
+	@$(INSTALL) $(DOCS)/bin/python requirements/docs.txt
 	@touch $@

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from checks.packages import COULD_NOT_INSTALL, ROOT, InstallError, run_with_retries
+from checks.packages import COULD_NOT_INSTALL, ROOT, InstallError, run_with_retries, show_progress
 
 LOCK_FOLDER = ROOT / "assets"
 PACKAGE = ROOT / "src" / "rightseat"
@@ -68,7 +68,8 @@ def main() -> int:
     if all((PACKAGE / name).is_file() for name in FILES):
         return 0
     try:
-        fetch_assets()
+        with show_progress("fetching what the pages show"):
+            fetch_assets()
     except InstallError as error:
         print(f"could not install what the pages show: {error}", file=sys.stderr)
         return COULD_NOT_INSTALL

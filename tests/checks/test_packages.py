@@ -1,4 +1,5 @@
 import sys
+import venv
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,26 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path, monkeypa
     (tmp_path / "file").touch()
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "file" / "cache"))
     assert packages.cache_options() == ("--no-cache",)
+
+
+@pytest.mark.demand("first_hour.start_shows_progress")
+def test_what_takes_long_is_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with packages.show_progress("installing"):
+        # Said before it is done.
+        assert capsys.readouterr().err == "installing …\n"
+    monkeypatch.setattr(packages, "TICK_SECONDS", 0.0)
+    with packages.show_progress("installing"):
+        pass
+    lines = capsys.readouterr().err.splitlines()
+    assert (lines[0], lines[-1]) == ("installing …", "installing: 0 s")
+
+
+@pytest.mark.demand("first_hour.start_shows_progress")
+@pytest.mark.long
+def test_an_environment_without_pip_is_installed_from_outside(tmp_path: Path) -> None:
+    """pip comes with Python, as a wheel that runs as it is; nothing of it stays."""
+    venv.create(tmp_path / "env", with_pip=False)
+    python = tmp_path / "env" / "bin" / "python"
+    pip = packages.find_pip(python)
+    assert packages.run_command((*pip, "--version")) == ""
+    assert packages.run_command((str(python), "-m", "pip", "--version")) != ""

