@@ -10,6 +10,7 @@ has no installer in it.
 import argparse
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -37,7 +38,8 @@ class InstallError(Exception):
 def show_progress(label: str) -> Iterator[None]:
     """Print what is done, and its seconds while it takes more than a moment."""
     done, started = threading.Event(), time.monotonic()
-    is_terminal = sys.stderr.isatty()
+    # Side by side with another program of make, one line must not be written over.
+    is_terminal = sys.stderr.isatty() and "-j" not in os.environ.get("MAKEFLAGS", "")
 
     def tick() -> None:
         while not done.wait(1.0 if is_terminal else 5 * TICK_SECONDS):
@@ -122,10 +124,11 @@ def fetch_uv(python: Path, folder: Path) -> Path | None:
 
 @contextlib.contextmanager
 def provide_uv(python: Path) -> Iterator[Path | None]:
-    """Yield the uv of .venv if there is one, else one that is removed afterwards."""
+    """Yield the uv of .venv or of this machine if there is one, else one that is removed afterwards."""
     own = VENV / ("Scripts/uv.exe" if sys.platform == "win32" else "bin/uv")
-    if own.exists():
-        yield own
+    installed = str(own) if own.exists() else shutil.which("uv")
+    if installed:
+        yield Path(installed)
         return
     with tempfile.TemporaryDirectory(prefix="rightseat-uv-") as folder:
         yield fetch_uv(python, Path(folder))
