@@ -18,8 +18,13 @@ from checks import assets, sbom
 
 ROOT = Path(__file__).resolve().parent.parent
 CHECKSUMS = "SHA256SUMS"
+SKIP_VARIABLE = "RIGHTSEAT_WITHOUT_PAGES"
 # Whatever else the caller has set must not reach the archives.
-KEPT_VARIABLES = ("PATH", "HOME", "SYSTEMROOT", "TMPDIR")
+KEPT_VARIABLES = ("PATH", "HOME", "SYSTEMROOT", "TMPDIR", SKIP_VARIABLE)
+
+
+class MissingAssets(Exception):
+    """Says what to do before a release can be built."""
 
 
 def read_commit_time(repository: Path) -> str:
@@ -66,8 +71,10 @@ def make_release(out: Path) -> list[Path]:
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch) / "source"
         clone_commit(source)
-        if not copy_page_assets(source):
-            print("without what others made for our pages: run `make assets` first", file=sys.stderr)
+        if not copy_page_assets(source) and SKIP_VARIABLE not in os.environ:
+            raise MissingAssets(
+                f"the files that the pages show are not here: run `make assets`, or set {SKIP_VARIABLE}=1"
+            )
         files = build_archives(source, out)
         os.environ["SOURCE_DATE_EPOCH"] = read_commit_time(source)
     files.append(sbom.write_bom(out))
@@ -77,7 +84,12 @@ def make_release(out: Path) -> list[Path]:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="checks.release", description="Build a release of the current commit.")
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
-    for path in make_release(parser.parse_args(arguments).out):
+    try:
+        paths = make_release(parser.parse_args(arguments).out)
+    except MissingAssets as error:
+        print(error, file=sys.stderr)
+        return 1
+    for path in paths:
         print(f"wrote {path}")
     return 0
 

@@ -25,7 +25,12 @@ def build_release(clone: Path, out: Path, umask: int, **env: str) -> dict[str, s
     for path in clone.rglob("*.py"):
         os.utime(path, (now, now))
     # No index, no proxy, nothing to install: the backend of the lock builds.
-    offline = {"PIP_NO_INDEX": "1", "HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
+    offline = {
+        "RIGHTSEAT_WITHOUT_PAGES": "1",
+        "PIP_NO_INDEX": "1",
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+        "HTTP_PROXY": "http://127.0.0.1:9",
+    }
     command = [sys.executable, "-m", "checks.release", "--out", str(out)]
     kept = {"PATH": os.environ["PATH"], "HOME": str(out)}
     subprocess.run(

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.io, pytest.mark.timeout(600)]
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_wheel(tmp_path_factory.mktemp("wheel"))
+    return build_wheel(tmp_path_factory.mktemp("wheel"), with_pages=False)
 
 
 @pytest.mark.demand("engine.pyproject_src_layout_py")
