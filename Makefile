@@ -22,7 +22,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help serve install quick test test-all test-rest test-peers test-model test-live fuzz coverage check docs mutations soak bench eval train fmt reference assets pages screens lock sbom release clean python
+.PHONY: help serve install quick test test-all test-rest test-peers test-model test-live fuzz coverage check docs mutations soak bench eval train fmt reference assets screens lock sbom release clean python
 
 help:
 	@echo "make serve   set up and start the server (ARGS='--port 8000')"
@@ -44,10 +44,11 @@ help:
 	@echo "make release  wheel, sdist, bill of materials and checksums in dist/   make sbom   the bill of materials alone"
 	@echo "make reference   write docs/reference from the code   make assets   fetch what our pages show"
 
-# The first time packages and the pages' files are fetched side by side.
+# What the pages show is a wish and not a condition: the server does not wait for it.
 serve: python
-	@$(MAKE) -j2 --no-print-directory $(VENV)/.run pages
-	@exec $(BIN)/rightseat serve $(ARGS)
+	@"$(PYTHON)" checks/assets.py --background & \
+	  $(MAKE) --no-print-directory $(VENV)/.run || { kill $$! 2>/dev/null; exit 3; }; \
+	  exec $(BIN)/rightseat serve $(ARGS)
 
 # Packages that rightseat asks for, such as those of an extra: make install ADD='rightseat[cluster]'
 install: $(VENV)/.run
@@ -126,10 +127,6 @@ fmt: $(VENV)/.dev
 
 screens: $(VENV)/.dev
 	@$(BIN)/python -m tests.peers.screens
-
-# As assets, where they are a wish and not a condition.
-pages: python
-	@"$(PYTHON)" checks/assets.py || true
 
 assets: python
 	@"$(PYTHON)" checks/assets.py

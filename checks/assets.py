@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -31,6 +32,7 @@ COPIED_FILES = {
 }
 # Files with what they are built of inside, which is much: one list of all licences beside each.
 LICENCES = (f"{PLAYGROUND}/LICENSES.txt", f"{GRAPHIQL}/LICENSES.txt")
+LABEL = "fetching what the pages show: charts, formulas, GraphiQL"
 FILES = (*COPIED_FILES, *LICENCES)
 NPM_CI = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
@@ -42,13 +44,22 @@ def fetch_assets() -> None:
         for name in ("package.json", "package-lock.json"):
             shutil.copy(LOCK_FOLDER / name, scratch)
         run_with_retries(NPM_CI, cwd=Path(scratch))
-        for folder in (PLAYGROUND, GRAPHIQL):
-            (PACKAGE / folder).mkdir(exist_ok=True)
-        for name, source in COPIED_FILES.items():
-            shutil.copy(Path(scratch) / "node_modules" / source, PACKAGE / name)
         licences = collect_licences(Path(scratch))
-        for name in LICENCES:
-            (PACKAGE / name).write_text(licences, encoding="utf-8")
+        for folder in (PLAYGROUND, GRAPHIQL):
+            replace_folder(folder, Path(scratch) / "node_modules", licences)
+
+
+def replace_folder(folder: str, modules: Path, licences: str) -> None:
+    """Put the files of a folder there all at once: a server that runs meanwhile sees all of them or none."""
+    target, draft = PACKAGE / folder, PACKAGE / f"{folder}.new"
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir()
+    for name, source in COPIED_FILES.items():
+        if name.startswith(f"{folder}/"):
+            shutil.copy(modules / source, draft / name.removeprefix(f"{folder}/"))
+    (draft / "LICENSES.txt").write_text(licences, encoding="utf-8")
+    shutil.rmtree(target, ignore_errors=True)
+    draft.rename(target)
 
 
 def collect_licences(scratch: Path) -> str:
@@ -67,12 +78,17 @@ def collect_licences(scratch: Path) -> str:
 def main() -> int:
     if all((PACKAGE / name).is_file() for name in FILES):
         return 0
+    background = "--background" in sys.argv[1:]
+    if background:
+        print(f"{LABEL}, in the background …", file=sys.stderr, flush=True)
     try:
-        with show_progress("fetching what the pages show"):
+        with nullcontext() if background else show_progress(LABEL):
             fetch_assets()
     except InstallError as error:
         print(f"could not install what the pages show: {error}", file=sys.stderr)
         return COULD_NOT_INSTALL
+    if background:
+        print("What the pages show is here. Reload a page that is open.", file=sys.stderr, flush=True)
     return 0
 
 

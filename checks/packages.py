@@ -38,8 +38,7 @@ class InstallError(Exception):
 def show_progress(label: str) -> Iterator[None]:
     """Print what is done, and its seconds while it takes more than a moment."""
     done, started = threading.Event(), time.monotonic()
-    # Side by side with another program of make, one line must not be written over.
-    is_terminal = sys.stderr.isatty() and "-j" not in os.environ.get("MAKEFLAGS", "")
+    is_terminal = sys.stderr.isatty()
 
     def tick() -> None:
         while not done.wait(1.0 if is_terminal else 5 * TICK_SECONDS):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 from collections.abc import Mapping
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -57,12 +57,19 @@ class StaticFiles:
 
     def __init__(self, folders: Mapping[str, Path]) -> None:
         self.folders = folders
+        self.complete_paths: dict[str, Path] | None = None
 
-    @cached_property
+    @property
     def paths(self) -> dict[str, Path]:
-        existing = ((before, folder) for before, folder in self.folders.items() if folder.is_dir())
-        files = ((before, path) for before, folder in existing for path in folder.iterdir())
-        return {before + path.name: path for before, path in files if path.suffix in CONTENT_TYPES}
+        """The files by name. A folder that is missing is looked for again: `make assets` may be fetching it."""
+        if self.complete_paths is not None:
+            return self.complete_paths
+        existing = {before: folder for before, folder in self.folders.items() if folder.is_dir()}
+        files = ((before, path) for before, folder in existing.items() for path in folder.iterdir())
+        paths = {before + path.name: path for before, path in files if path.suffix in CONTENT_TYPES}
+        if len(existing) == len(self.folders):
+            self.complete_paths = paths
+        return paths
 
     def find_file(self, name: str) -> StaticFile | None:
         return read_file(self.paths[name]) if name in self.paths else None
