@@ -446,8 +446,9 @@ def parse_plugins_header(request: Request) -> tuple[str, ...]:
 
 
 def parse_id_header(request: Request, name: str) -> str | None:
-    """Return an id from a header, or None; raises CallerError for other than a plain name."""
-    value = request.headers.get(name)
+    """Return an id from a header, or None; raises CallerError for other than a plain name. An empty header is none:
+    front ends send one whose template has no value."""
+    value = request.headers.get(name) or None
     if value is not None and not ID_PATTERN.fullmatch(value):
         raise CallerError(f"{name}: use letters, digits and . _ : @ - only, at most 128 of them.", param=name)
     return value
