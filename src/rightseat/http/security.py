@@ -75,10 +75,8 @@ class RequestGuard:
         if host is None:
             raise CallerError("The Host header is missing, repeated or malformed.")
         if not (self.any_host or is_loopback(host) or host in self.hosts):
-            raise Forbidden(
-                f"Host {host[:64]!r} is not served here. If it should be, write into rightseat.toml, below [server]: "
-                f'hosts = ["{host[:64]}"]'
-            )
+            advice = f'If it should be, write in rightseat.toml: [server] hosts = ["{host[:64]}"]'
+            raise Forbidden(f"Host {host[:64]!r} is not served here. {advice}")
 
     def check_origin(
         self,
@@ -99,10 +97,8 @@ class RequestGuard:
             return ()
         listed = origin.lower() in self.origins or origin.lower() in extra_origins
         if not (listed or self.is_own_origin(origin, headers.get("host", ""))):
-            raise Forbidden(
-                "This origin may not call here. If it should, name it in rightseat.toml, below [server]: "
-                'cors = ["THE REQUEST\'S ORIGIN"]'
-            )
+            advice = 'If it should, write in rightseat.toml: [server] cors = ["THE ORIGIN"]'
+            raise Forbidden(f"This origin may not call here. {advice}")
         media = headers.get("content-type", "").partition(";")[0].strip().lower()
         is_json = media == "application/json" or media.endswith("+json")
         if has_body and not is_json and not (takes_form and is_form(media)):

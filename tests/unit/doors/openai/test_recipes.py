@@ -191,8 +191,7 @@ async def test_a_foreign_host_is_told_the_setting() -> None:
     async with serve_runtime(Runtime(model=FakeModel()), ServerSettings(port=0)) as server:
         status, body = await send(server.url, request)
     assert (status, body["error"]["code"]) == (403, "forbidden")
-    assert 'hosts = ["host.docker.internal"]' in body["error"]["message"]
-    assert "[server]" in body["error"]["message"]
+    assert body["error"]["message"].endswith('[server] hosts = ["host.docker.internal"]')
 
 
 async def test_a_foreign_origin_is_told_the_setting() -> None:
@@ -200,7 +199,7 @@ async def test_a_foreign_origin_is_told_the_setting() -> None:
     async with serve_runtime(Runtime(model=FakeModel()), ServerSettings(port=0)) as server:
         status, body = await send(server.url, request)
     assert (status, body["error"]["code"]) == (403, "forbidden")
-    assert "below [server]: cors = [" in body["error"]["message"]
+    assert "[server] cors = [" in body["error"]["message"]
 
 
 # ---- conversations
