@@ -51,8 +51,9 @@ def import_code(name: str, code: str, folder: Path, monkeypatch: pytest.MonkeyPa
 
 def list_scripts() -> list[Any]:
     """All but the files of a package, which are one thing together: test_extend.py; and those that need a package of
-    tests/peers, which runs them."""
-    blocks = [block for block in list_blocks("python") if "import pandas" not in str(block.values[1])]
+    tests/peers, which runs them, or of a recipe, whose requests were recorded: test_recipes.py."""
+    foreign = re.compile(r"^import (pandas|gradio|chainlit)\b", re.MULTILINE)
+    blocks = [block for block in list_blocks("python") if not foreign.search(str(block.values[1]))]
     return [block for block in blocks if not str(block.values[1]).startswith("# src/")]
 
 
