@@ -69,7 +69,7 @@ def test_anchors_are_those_of_the_repository(heading: str, anchor: str) -> None:
 
 
 def test_the_colours_are_the_playgrounds() -> None:
-    colours = docs_site.read_colours((PLAYGROUND / "style.css").read_text(encoding="utf-8"))
+    colours = docs_site.read_colours((PLAYGROUND / "tokens.css").read_text(encoding="utf-8"))
     light, dark = (set(re.findall(r"^  (--[\w-]+):", part, re.MULTILINE)) for part in colours.split("slate"))
     used = set(re.findall(r"var\((--[\w-]+)\)", (ROOT / DOCS / "site.css").read_text(encoding="utf-8")))
     assert used
