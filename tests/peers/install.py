@@ -98,13 +98,19 @@ CHROMIUM = SystemProgram(
 CURL = SystemProgram("curl", ("curl",), make_finder("curl"))
 
 
-def find_haproxy() -> Path | None:
-    # Debian keeps it where the PATH of a user may not look.
-    found = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin")
-    return Path(found) if found else None
+def make_server_finder(name: str) -> Callable[[], Path | None]:
+    """Finds a server, which Debian keeps where the PATH of a user may not look."""
+
+    def find_server() -> Path | None:
+        found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin")
+        return Path(found) if found else None
+
+    return find_server
 
 
-HAPROXY = SystemProgram("HAProxy", ("haproxy",), find_haproxy)
+HAPROXY = SystemProgram("HAProxy", ("haproxy",), make_server_finder("haproxy"))
+NGINX = SystemProgram("nginx", ("nginx",), make_server_finder("nginx"))
+CADDY = SystemProgram("Caddy", ("caddy",), make_server_finder("caddy"))
 
 
 def main(names: Sequence[str]) -> int:
