@@ -1,4 +1,4 @@
-"""deploy/grafana-dashboard.json asks only for metrics and labels that /metrics has, and for all that operators watch."""
+"""deploy/grafana-dashboard.json asks only for metrics and labels that /metrics has."""
 
 from __future__ import annotations
 
