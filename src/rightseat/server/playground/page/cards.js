@@ -1,63 +1,40 @@
-// What stands in a conversation besides words: tool calls, thoughts, runs inside, sources, and what went wrong.
+// What stands in a conversation besides words and calls: thoughts, runs inside, and what went wrong.
 
 import { h, put } from "./dom.js";
-import { parsed, value as shown } from "./values.js";
-import { Prose, link } from "./markdown.js";
+import { Folding, errorOf, inWords, seconds, sign } from "./calls.js";
+import { icon } from "./icons.js";
+import { Prose } from "./markdown.js";
+import { BASE } from "./server.js";
+import { learn } from "./words.js";
 
-const time = (from, to) => (from && to ? `${((to - from) / 1000).toFixed(to - from < 9950 ? 1 : 0)} s` : "");
+export { CallCard } from "./calls.js";
+export { CitationsCard } from "./sources.js";
 
-/** A tool call: its arguments as they come, its result, how long it took. */
-export class CallCard {
-  constructor(item, app) {
-    this.app = app;
-    this.status = h("span", { class: "status", role: "status" });
-    this.args = h("div", { class: "args" });
-    this.result = h("div", { class: "result" });
-    const sign = h("span", { "aria-hidden": "true" }, "⚙");
-    const summary = h("summary", {}, sign, h("code", {}, item.name), this.status);
-    const body = h("details", { open: true }, summary, this.args, this.result);
-    this.element = h(
-      "section",
-      { class: "card call", "aria-label": `${app.words.tool}: ${item.name}` },
-      body,
-    );
-  }
-
-  update(item) {
-    const { words } = this.app;
-    const state = stateOf(item);
-    this.element.dataset.state = state;
-    this.status.textContent = `${words[state]} ${time(item.began, item.answered)}`.trim();
-    if (!item.ended) put(this.args, h("pre", {}, item.args || "…"));
-    else if (item.args !== this.given) {
-      this.given = item.args;
-      put(this.args, item.args === "{}" ? null : shown(parsed(item.args), words));
-    }
-    if (item.result === this.answered) return;
-    this.answered = item.result;
-    const failure = failed(item.result);
-    put(this.result, failure ? h("p", { class: "bad" }, failure) : shown(parsed(item.result), words));
-  }
-}
-
-function stateOf({ result, open, waiting, ended }) {
-  if (result !== undefined) return failed(result) ? "failed" : "done";
-  if (open) return "running";
-  return waiting && ended ? "waiting" : "cut";
-}
-
-/** What a result says went wrong; nothing where it is one. */
-function failed(result) {
-  const told = result === undefined ? null : parsed(result);
-  return told && typeof told === "object" ? (told.error?.message ?? "") : "";
-}
+learn("en", {
+  thinking: "Thinking",
+  thoughtFor: "Thought for",
+  thought: "Thought",
+  handedTo: "Handed to",
+  agent: "agent",
+});
+learn("zh", {
+  thinking: "思考中",
+  thoughtFor: "思考了",
+  thought: "已思考",
+  handedTo: "已交给",
+  agent: "智能体",
+});
 
 /** What the model thought, folded away once it speaks. */
 export class ReasoningCard {
   constructor(item, app) {
+    this.words = app.words;
     this.text = h("div", { class: "thought" });
-    const summary = h("summary", {}, app.words.reasoning);
-    this.element = h("details", { class: "card reasoning", open: true }, summary, this.text);
+    this.name = h("span", { class: "name mid" }, app.words.thinking);
+    const end = h("span", { class: "end" }, icon("right", "s"));
+    const summary = h("summary", { class: "head" }, icon("think", "s"), this.name, end);
+    const label = { class: "call reasoning", open: true, "aria-label": app.words.reasoning };
+    this.element = h("details", label, summary, h("div", { class: "in small mid" }, this.text));
   }
 
   update(item) {
@@ -65,67 +42,52 @@ export class ReasoningCard {
     if (item.open || this.folded) return;
     this.folded = true;
     this.element.open = false;
+    const took = seconds(item.began, item.ended);
+    this.name.textContent = took ? `${this.words.thoughtFor} ${took}` : this.words.thought;
   }
 }
 
 /** A run inside this one: who it was handed to, which tools that one called, and what it said. */
-export class NestedCard {
+export class NestedCard extends Folding {
   constructor(item, app) {
-    this.app = app;
+    super(`${app.words.inside}: ${item.name}`, app.words, "nested");
     this.prose = new Prose();
     this.calls = h("ul", { class: "calls" });
-    this.status = h("span", { class: "status", role: "status" });
-    const sign = h("span", { "aria-hidden": "true" }, "↪");
-    const summary = h("summary", {}, sign, h("strong", {}, item.name), this.status);
-    const name = `${app.words.inside}: ${item.name}`;
-    this.element = h("section", { class: "card nested", "aria-label": name });
-    this.element.append(h("details", { open: true }, summary, this.calls, this.prose.element));
+    put(this.name, `${app.words.handedTo} “${item.name}”`);
+    put(this.fn, app.words.agent);
+    put(this.details, this.calls, this.prose.element);
+    this.element.append(this.head, this.details);
+    this.unfold(true);
   }
 
   update(item) {
-    const { words } = this.app;
+    const { words } = this;
     const state = item.failed ? "failed" : item.open ? "running" : item.waiting ? "waiting" : "done";
-    this.element.dataset.state = state;
-    this.status.textContent = `${words[state]} ${item.open ? "" : time(item.began, item.ended)}`.trim();
+    const told = {
+      failed: words.callFailed,
+      running: words.isRunning,
+      waiting: words.waitingForYou,
+      done: words.isDone,
+    };
+    this.state(state, told[state]);
+    if (state === "running") this.tick(item.began);
+    const took = seconds(item.began, item.ended);
+    if (state === "done") this.time.textContent = took;
+    else if (state !== "running") this.time.textContent = [told[state], took].filter(Boolean).join(" · ");
     put(
       this.calls,
-      [...item.calls.values()].map((call) => this.call(call)),
+      [...item.calls.values()].map((call) => this.call(call, item)),
     );
     this.prose.show(item.failed ? `${item.text}\n\n${item.failed}` : item.text);
   }
 
-  call({ name, args, result }) {
-    const bad = failed(result);
-    const mark = result === undefined ? "…" : bad ? "✗" : "✓";
-    return h("li", { class: bad ? "bad" : null }, "⚙ ", h("code", {}, `${name}(${args})`), ` ${mark} ${bad}`);
+  call({ name, args, result }, { open }) {
+    const error = errorOf(result);
+    const state = error ? "failed" : result !== undefined ? "done" : open ? "running" : "waiting";
+    const given = h("code", { class: "fn cut" }, `${name}(${args})`);
+    const told = error ? h("span", { class: "bad cut" }, error.message) : null;
+    return h("li", { class: "row small" }, sign(state), h("span", {}, inWords(name)), given, told);
   }
-}
-
-/** Where an answer has it from. */
-export class CitationsCard {
-  constructor(item, { words }) {
-    const entries = (item.items ?? []).map((one) => {
-      const info = one.source_info ?? one;
-      const url = info.url ?? info.metadata?.url;
-      const name = info.name ?? info.title ?? url ?? "";
-      const told = info.description ?? one.text ?? "";
-      return h(
-        "li",
-        {},
-        url ? link(url, name, name) : name,
-        told ? h("span", { class: "dim" }, ` ${told}`) : null,
-      );
-    });
-    const title = h("h3", {}, words.sources);
-    this.element = h(
-      "section",
-      { class: "card citations", "aria-label": words.sources },
-      title,
-      h("ol", {}, entries),
-    );
-  }
-
-  update() {}
 }
 
 const BROKEN_OFF = new Set(["restarted", "cut"]);
@@ -134,29 +96,42 @@ const BROKEN_OFF = new Set(["restarted", "cut"]);
 export class FailureCard {
   constructor(item, app) {
     this.app = app;
-    this.element = h("section", { class: "card failure", role: "alert" });
+    this.element = h("section", { class: "call failure", role: "alert" });
   }
 
   update(item) {
     const { words } = this.app;
+    const again = () => {
+      this.app.retry();
+      this.app.chat.composer.box.focus();
+    };
     const retry = h(
       "button",
-      { type: "button", class: "main", onclick: () => this.app.retry() },
+      { type: "button", class: "btn ink", onclick: again },
+      icon("retry", "xs"),
       words.retry,
     );
+    const page = { href: `${BASE}/docs/errors/${encodeURIComponent(item.code)}`, target: "_blank" };
+    const broken = BROKEN_OFF.has(item.code);
+    const code = h("code", {}, item.code);
+    const name = h("span", { class: "name" }, broken ? words.interrupted : words.wentWrong);
+    const end = h("span", { class: "end" }, item.code ? (broken ? code : h("a", page, code)) : null);
     put(
       this.element,
-      h("strong", {}, BROKEN_OFF.has(item.code) ? words.interrupted : words.wentWrong),
-      item.text ? h("p", {}, item.text) : null,
-      item.code ? h("p", { class: "dim" }, h("code", {}, item.code)) : null,
-      h("div", { class: "row" }, retry),
+      h("div", { class: "head" }, sign("failed"), name, end),
+      h(
+        "div",
+        { class: "in" },
+        item.text ? h("p", { class: "small mid" }, item.text) : null,
+        h("div", { class: "yesno" }, retry),
+      ),
     );
   }
 }
 
 export class NoteCard {
   constructor(item, { words }) {
-    this.element = h("p", { class: "note dim" }, words[item.word] ?? item.word);
+    this.element = h("p", { class: "note dim small" }, words[item.word] ?? item.word);
   }
 
   update() {}

@@ -1,16 +1,14 @@
 // Charts, drawn by ECharts.
 
 import { h } from "./dom.js";
-import { BASE } from "./server.js";
-
-let library;
+import { fetchLibrary } from "./libraries.js";
 
 /** A place with the chart in it; rejects where ECharts is not installed. It is large: it is loaded when the
  * first chart comes. */
-export async function chart(option, name) {
-  library ??= import(`${BASE}/playground/vendor/echarts.js`);
-  const echarts = await library;
-  const place = h("div", { class: "drawing", role: "img", "aria-label": name });
+export async function chart(option, name, sentence = name) {
+  const echarts = await fetchLibrary("echarts");
+  if (!echarts) throw new Error("ECharts is not installed.");
+  const place = h("div", { class: "drawing", role: "img", "aria-label": sentence });
   let drawn = null;
   // Drawn when it has its size, and again with each new one: a part of the page that is hidden has none.
   new ResizeObserver(() => {
@@ -22,24 +20,42 @@ export async function chart(option, name) {
 }
 
 function fill(echarts, place, option) {
-  const dark = document.documentElement.dataset.theme === "dark";
-  const drawn = echarts.init(place, dark ? "dark" : null, { renderer: "canvas" });
+  const look = getComputedStyle(document.documentElement);
+  const colour = (name) => look.getPropertyValue(name).trim();
+  const drawn = echarts.init(place, look.colorScheme === "dark" ? "dark" : null, { renderer: "canvas" });
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  drawn.setOption({ ...option, backgroundColor: "transparent", animation: !still });
+  const palette = COLOURS.map(colour);
+  const text = { fontFamily: getComputedStyle(place).fontFamily, color: colour("--text-3") };
+  drawn.setOption({
+    color: palette,
+    textStyle: text,
+    ...option,
+    backgroundColor: "transparent",
+    animation: !still,
+  });
   return drawn;
 }
 
+const COLOURS = ["--accent", "--k-tool", "--k-step", "--k-model", "--warn", "--ok", "--text-3"];
+
 /** As it fits into its card, which has the title already, and where a name beside an axis would be cut. */
 function framed(option, name) {
-  const { title, xAxis, ...rest } = option;
+  const { title, xAxis, series, ...rest } = option;
   const named = (axis) => (axis?.name ? { nameLocation: "middle", nameGap: 30, ...axis } : axis);
-  const own = [title].flat()[0]?.text === name ? {} : { title };
+  const own = !title || [title].flat()[0]?.text === name ? {} : { title };
+  const one = [series ?? []].flat();
+  const round = (bar) => ({ itemStyle: { borderRadius: [4, 4, 0, 0] }, barMaxWidth: 56, ...bar });
   return {
+    grid: { left: 12, right: 16, top: one.length > 1 ? 40 : 20, bottom: 34, containLabel: true },
     ...rest,
     ...own,
+    ...(one.length < 2 && !pie(one[0]) ? { legend: { show: false } } : {}),
+    series: one.map((part) => (part?.type === "bar" && !part.stack ? round(part) : part)),
     ...(xAxis ? { xAxis: Array.isArray(xAxis) ? xAxis.map(named) : named(xAxis) } : {}),
   };
 }
+
+const pie = (series) => series?.type === "pie";
 
 const BANNED = new Set([
   "formatter",

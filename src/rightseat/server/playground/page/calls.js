@@ -1,0 +1,336 @@
+// A tool call as one card: its arguments as they come, what it asks a person, the outcome, its result, its time.
+
+import { h, put } from "./dom.js";
+import { icon } from "./icons.js";
+import { entry, kindOf, outcomeOf } from "./questions.js";
+import { Prose } from "./markdown.js";
+import { parsed, value as shown } from "./values.js";
+import { learn } from "./words.js";
+
+learn("en", {
+  details: "Details",
+  argumentsOf: "Arguments",
+  resultOf: "Result",
+  callFailed: "Failed",
+  callStopped: "Stopped",
+  notRun: "Not run",
+  waitingForYou: "Waiting for you",
+  waitingForOthers: "Waiting",
+  isRunning: "Running",
+  isDone: "Done",
+  toldModel: "The model was told, and may try again.",
+  stoppedTold: "Stopped.",
+  stoppedMore: "The request was closed; the tool may have finished it.",
+  verdict_allowed: "Allowed once.",
+  verdict_declined: "Declined.",
+  verdict_declined_more: "Nothing was run. The model was told so.",
+  verdict_ignored: "Not answered.",
+  verdict_ignored_more: "You wrote another message first. Nothing was run.",
+  verdict_cancelled: "Cancelled.",
+  verdict_cancelled_more: "The model was told so.",
+  verdict_answered: "Answered.",
+});
+learn("zh", {
+  details: "详情",
+  argumentsOf: "参数",
+  resultOf: "结果",
+  callFailed: "失败",
+  callStopped: "已停止",
+  notRun: "未执行",
+  waitingForYou: "等待你的操作",
+  waitingForOthers: "等待中",
+  isRunning: "运行中",
+  isDone: "完成",
+  toldModel: "已告知模型，它可能会重试。",
+  stoppedTold: "已停止。",
+  stoppedMore: "请求已关闭；工具可能已经执行完毕。",
+  verdict_allowed: "已允许一次。",
+  verdict_declined: "已拒绝。",
+  verdict_declined_more: "没有执行任何操作，已告知模型。",
+  verdict_ignored: "未回答。",
+  verdict_ignored_more: "你先发送了另一条消息。没有执行任何操作。",
+  verdict_cancelled: "已取消。",
+  verdict_cancelled_more: "已告知模型。",
+  verdict_answered: "已回答。",
+});
+
+/** Seconds between two times; nothing where both came at once, as in a replay. */
+export function seconds(from, to) {
+  const passed = to - from;
+  return from && to && passed > 2 ? `${(passed / 1000).toFixed(passed < 1000 ? 2 : 1)} s` : "";
+}
+
+/** find_order → Find order */
+export function inWords(name) {
+  const spaced =
+    name
+      .replace(/[_-]+/g, " ")
+      .replace(/([a-z\d])([A-Z])/g, "$1 $2")
+      .trim() || name;
+  return spaced[0].toUpperCase() + spaced.slice(1);
+}
+
+const SIGNS = {
+  done: ["ok", "check"],
+  failed: ["bad", "x"],
+  cut: ["off", "minus"],
+  asking: ["warn", "hand"],
+  waiting: ["off", "clock"],
+  declined: ["off", "x"],
+  ignored: ["off", "skip"],
+};
+
+/** The sign of a state: a spinner while it runs, else a coloured icon. */
+export function sign(state) {
+  if (state === "running") return h("span", { class: "spin" });
+  const [colour, name] = SIGNS[state];
+  return h("span", { class: `st ${colour}` }, icon(name));
+}
+
+/** A card with a head that folds its details. What a person opened or closed stays so. */
+export class Folding {
+  constructor(label, words, look = "") {
+    this.words = words;
+    this.lead = h("span", { class: "row" });
+    this.name = h("span", { class: "name cut" });
+    this.fn = h("code", { class: "fn cut" });
+    this.time = h("span", { class: "num" });
+    this.status = h("span", { class: "sr", role: "status" });
+    const fold = {
+      type: "button",
+      class: "icon sm",
+      "aria-label": words.details,
+      onclick: () => this.toggle(),
+    };
+    this.button = h("button", fold);
+    const end = h("span", { class: "end" }, this.time, this.button);
+    const touched = (event) => event.target.closest("button, a") || this.button.hidden || this.toggle();
+    this.head = h(
+      "div",
+      { class: "head", onclick: touched },
+      this.lead,
+      this.name,
+      this.fn,
+      end,
+      this.status,
+    );
+    this.details = h("div", { class: "in details" });
+    this.look = look;
+    this.element = h("section", { "aria-label": label });
+    this.unfold(false);
+  }
+
+  toggle() {
+    this.chosen = true;
+    this.unfold(!this.open);
+  }
+
+  /** Open or closed, as long as no person chose. */
+  fit(open) {
+    if (!this.chosen) this.unfold(open);
+  }
+
+  unfold(open) {
+    this.open = open;
+    this.details.hidden = !open;
+    this.button.setAttribute("aria-expanded", String(open));
+    put(this.button, icon(open ? "down" : "right", "s"));
+  }
+
+  state(name, told) {
+    this.element.className = `call ${this.look} ${{ running: "run", asking: "ask" }[name] ?? ""}`.trim();
+    if (this.element.dataset.state === name) return;
+    this.element.dataset.state = name;
+    put(this.lead, sign(name));
+    this.status.textContent = told;
+  }
+
+  /** Seconds that go on by themselves until the state is another. */
+  tick(from) {
+    if (this.ticking || !from) return;
+    const show = () => {
+      const over = this.element.dataset.state !== "running" || !this.element.isConnected;
+      if (over) this.ticking = clearInterval(this.ticking);
+      else this.time.textContent = `${Math.max((Date.now() - from) / 1000, 0).toFixed(1)} s`;
+    };
+    this.ticking = setInterval(show, 100);
+  }
+}
+
+/** A tool call. A question about it is one of its states. */
+export class CallCard extends Folding {
+  constructor(item, app) {
+    super(`${app.words.tool}: ${item.name}`, app.words);
+    this.app = app;
+    this.beam = h("div", { class: "beam", hidden: true });
+    this.place = h("div");
+    this.args = h("div", { class: "args" });
+    this.result = h("div", { class: "result" });
+    put(this.name, inWords(item.name));
+    this.name.title = item.name;
+    put(this.details, this.args, this.result);
+    this.element.tabIndex = -1;
+    this.element.addEventListener("keydown", (event) => this.key(event));
+    this.element.append(this.head, this.beam, this.place, this.details);
+  }
+
+  update(item) {
+    const asked = (item.asked ?? []).map((id) => this.app.talk.byId.get(id)).filter(Boolean);
+    const question = asked.find(({ answer }) => !answer) ?? asked.at(-1);
+    const outcome = question ? outcomeOf(question, item) : null;
+    const state = stateOf(item, outcome);
+    this.state(state, this.told(state));
+    this.beam.hidden = state !== "running";
+    this.button.hidden = state === "asking";
+    this.fn.textContent = FOLDED.has(state) ? signature(item) : item.name;
+    this.time.textContent = this.clock(state, item);
+    if (state === "running") this.tick(item.began);
+    this.fill(item);
+    this.answer(state, question, outcome, item);
+    this.fit(state === "running");
+  }
+
+  told(state) {
+    const { words } = this;
+    const said = {
+      done: words.isDone,
+      failed: words.callFailed,
+      cut: words.callStopped,
+      running: words.isRunning,
+    };
+    const asked = { asking: words.waitingForYou, waiting: words.waitingForOthers };
+    return { ...said, ...asked, declined: words.notRun, ignored: words.notRun }[state];
+  }
+
+  clock(state, item) {
+    const took = seconds(item.began, item.answered);
+    if (state === "running") return seconds(item.began, Date.now());
+    if (state === "done") return took;
+    return [this.told(state), state === "failed" ? took : ""].filter(Boolean).join(" · ");
+  }
+
+  /** The arguments and the result, for whoever looks. */
+  fill(item) {
+    const { words } = this;
+    const key = [Boolean(item.ended), item.result === undefined, item.args].join();
+    if (key !== this.given) {
+      this.given = key;
+      const args = item.ended ? parsed(item.args || "{}") : item.args || "…";
+      const head = item.result === undefined ? null : h("div", { class: "over" }, words.argumentsOf);
+      put(this.args, item.args === "{}" ? null : [head, pairs(args, words)]);
+    }
+    if (item.result === this.answered) return;
+    this.answered = item.result;
+    put(this.result, h("div", { class: "over" }, words.resultOf), shown(parsed(item.result), words));
+  }
+
+  /** What is asked and its outcome stand in the card, also while it is folded. */
+  answer(state, question, outcome, item) {
+    const { words } = this;
+    const failure = state === "failed" ? errorOf(item.result)?.message : "";
+    const key = [state, outcome, failure, question?.message].join("|");
+    if (key === this.drawn) return;
+    this.drawn = key;
+    if (state === "asking") {
+      this.ask(question, item);
+      return;
+    }
+    const verdict = outcome
+      ? [words[`verdict_${outcome}`], words[`verdict_${outcome}_more`]]
+      : state === "cut"
+        ? [words.stoppedTold, words.stoppedMore]
+        : null;
+    put(
+      this.place,
+      verdict ? says(...verdict, "verdict") : null,
+      failure ? says(failure, words.toldModel, "verdict bad-told") : null,
+    );
+  }
+
+  ask(question, item) {
+    const { words } = this;
+    const text = new Prose();
+    text.show(question.message ?? "");
+    text.element.setAttribute("role", "alert");
+    const send = (payload, status = "resolved") => {
+      this.app.answer(question, { payload, status });
+      this.leave();
+    };
+    this.send = kindOf(question) === "confirm" ? send : null;
+    const args = pairs(parsed(item.args || "{}"), words);
+    put(this.place, h("div", { class: "in question" }, text.element, args, entry(question, words, send)));
+    this.attend();
+  }
+
+  /** The focus comes to the card, not to a button, and only if nobody is typing. */
+  attend() {
+    const now = document.activeElement;
+    const idle = !now || now === document.body || (now.id === "say" && !now.value) || now.closest(".talk");
+    if (idle) this.element.focus({ preventScroll: true });
+  }
+
+  /** After an answer: to the next question, or back to where one writes. */
+  leave() {
+    const next = this.element.closest(".talk")?.querySelector(".call[data-state=asking]");
+    (next && next !== this.element ? next : this.app.chat.composer.box).focus();
+  }
+
+  key(event) {
+    const typing = event.target.closest("input, textarea, select");
+    const plain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.repeat;
+    if (this.element.dataset.state !== "asking" || !this.send || typing || !plain) return;
+    const approved = { y: true, n: false }[event.key.toLowerCase()];
+    if (approved === undefined) return;
+    event.preventDefault();
+    this.send({ approved });
+  }
+}
+
+const FOLDED = new Set(["done", "failed"]);
+
+const says = (first, more, look) =>
+  h(
+    "div",
+    { class: "in" },
+    h("div", { class: look }, h("span", {}, h("b", {}, first), more ? ` ${more}` : null)),
+  );
+
+/** Arguments as people read them: name and value, one below the other. */
+function pairs(args, words) {
+  if (typeof args === "string") return h("pre", { class: "pre" }, args);
+  const entries = Object.entries(args ?? {});
+  if (!entries.length) return null;
+  if (entries.some(([, one]) => one !== null && typeof one === "object")) return shown(args, words);
+  const text = (one) => (typeof one === "string" ? one : JSON.stringify(one));
+  return h(
+    "dl",
+    { class: "kv" },
+    entries.map(([name, one]) => [h("dt", {}, name), h("dd", {}, text(one))]),
+  );
+}
+
+function signature({ name, args }) {
+  const given = parsed(args || "{}");
+  if (!given || typeof given !== "object") return name;
+  const inner = Object.entries(given).map(([key, one]) => `${key}: ${JSON.stringify(one)}`);
+  return inner.length ? `${name}(${inner.join(", ")})` : name;
+}
+
+const UNRUN = { declined: "declined", cancelled: "declined", ignored: "ignored" };
+
+function stateOf({ result, open, waiting, ended }, outcome) {
+  if (outcome === "open") return "asking";
+  if (UNRUN[outcome]) return UNRUN[outcome];
+  if (result !== undefined) {
+    const error = errorOf(result);
+    return error ? (error.code === "stopped" ? "cut" : "failed") : "done";
+  }
+  if (open) return "running";
+  return waiting && ended ? "waiting" : "cut";
+}
+
+/** What a result says went wrong; null where it is one. */
+export function errorOf(result) {
+  const told = result === undefined ? null : parsed(result);
+  return told && typeof told === "object" && told.error?.message ? told.error : null;
+}
