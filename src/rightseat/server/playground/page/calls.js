@@ -29,6 +29,8 @@ learn("en", {
   verdict_cancelled: "Cancelled.",
   verdict_cancelled_more: "The model was told so.",
   verdict_answered: "Answered.",
+  runTool: "Run “{name}”?",
+  sendRequest: "Send {name} to {hosts}?",
 });
 learn("zh", {
   details: "详情",
@@ -52,6 +54,8 @@ learn("zh", {
   verdict_cancelled: "已取消。",
   verdict_cancelled_more: "已告知模型。",
   verdict_answered: "已回答。",
+  runTool: "是否执行“{name}”？",
+  sendRequest: "是否向 {hosts} 发送 {name}？",
 });
 
 /** Seconds between two times; nothing where both came at once, as in a replay. */
@@ -69,6 +73,18 @@ export function inWords(name) {
       .trim() || name;
   return spaced[0].toUpperCase() + spaced.slice(1);
 }
+
+// Milliseconds without a key after which nobody is typing, and for which a card that came by itself takes no key.
+const QUIET = 1000;
+const HOLD = 400;
+let typed = -QUIET;
+addEventListener(
+  "keydown",
+  (event) => {
+    if (event.key !== "Enter" && event.target.closest?.("input, textarea")) typed = performance.now();
+  },
+  true,
+);
 
 const SIGNS = {
   done: ["ok", "check"],
@@ -250,7 +266,7 @@ export class CallCard extends Folding {
   ask(question, item) {
     const { words } = this;
     const text = new Prose();
-    text.show(question.message ?? "");
+    text.show(inOwnWords(question, item, words));
     text.element.setAttribute("role", "alert");
     const send = (payload, status = "resolved") => {
       this.app.answer(question, { payload, status });
@@ -266,24 +282,43 @@ export class CallCard extends Folding {
   attend() {
     const now = document.activeElement;
     const idle = !now || now === document.body || (now.id === "say" && !now.value) || now.closest(".talk");
-    if (idle) this.element.focus({ preventScroll: true });
+    if (!idle || performance.now() - typed < QUIET) return;
+    this.element.focus({ preventScroll: true });
+    this.attended = performance.now();
   }
 
   /** After an answer: to the next question, or back to where one writes. */
   leave() {
-    const next = this.element.closest(".talk")?.querySelector(".call[data-state=asking]");
-    (next && next !== this.element ? next : this.app.chat.composer.box).focus();
+    const others = this.element.closest(".talk")?.querySelectorAll(".call[data-state=asking]") ?? [];
+    const next = [...others].find((one) => one !== this.element);
+    (next ?? this.app.chat.composer.box).focus();
   }
 
   key(event) {
     const typing = event.target.closest("input, textarea, select");
     const plain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.repeat;
+    // Whoever had just begun to write did not mean the card.
+    if (performance.now() - this.attended < HOLD) return;
     if (this.element.dataset.state !== "asking" || !this.send || typing || !plain) return;
     const approved = { y: true, n: false }[event.key.toLowerCase()];
     if (approved === undefined) return;
     event.preventDefault();
     this.send({ approved });
   }
+}
+
+const REQUEST = /^(?:Allow (.+?) at (.+?) with [^]*?\?|是否允许向 (.+?) 发送 (.+?)，参数为 [^]*？)(?=\n|$)/;
+const CALL = /^(?:Allow \S+ with [^]*\?|是否允许执行 \S+，参数为 [^]*？)(?=\n|$)/;
+
+/** The server's sentence without its JSON, in the language of the page: the arguments stand below it. */
+function inOwnWords({ message = "", ...question }, { name }, words) {
+  if (kindOf(question) !== "confirm") return message;
+  const [request, what, where, toHosts, sent] = REQUEST.exec(message) ?? [];
+  if (request) {
+    const said = words.sendRequest.replace("{name}", what ?? sent).replace("{hosts}", where ?? toHosts);
+    return said + message.slice(request.length);
+  }
+  return message.replace(CALL, () => words.runTool.replace("{name}", inWords(name)));
 }
 
 const FOLDED = new Set(["done", "failed"]);

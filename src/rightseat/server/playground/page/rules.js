@@ -30,11 +30,11 @@ export function makeParser(MarkdownIt) {
   parser.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
   parser.validateLink = (target) => PICTURE.test(target) || safeAddress(target) !== null;
   parser.inline.ruler.before("escape", "math", inlineMath);
-  parser.inline.ruler.before("link", "source", sourceNumber);
   parser.block.ruler.before("fence", "math", blockMath, {
     alt: ["paragraph", "reference", "blockquote", "list"],
   });
   parser.core.ruler.push("tasks", markTasks);
+  parser.core.ruler.push("sources", markNumbers);
   Object.assign(parser.renderer.rules, makeRenderers(parser.utils.escapeHtml));
   return parser;
 }
@@ -82,19 +82,33 @@ function blockMath(state, start, end, silent) {
   return true;
 }
 
-/** [1] and 【1】: the number of a source, where the answer has sources. */
-function sourceNumber(state, silent) {
-  const found = /^(?:\[(\d{1,2})\](?![([:])|【(\d{1,2})[^】\n]{0,40}】)/.exec(
-    state.src.slice(state.pos, state.pos + 60),
-  );
-  if (!found || state.env.references?.[found[1]]) return false;
-  if (!silent) {
-    const token = state.push("source", "", 0);
-    token.content = found[0];
-    token.meta = { number: found[1] ?? found[2] };
+const NUMBER = /\[(\d{1,2})\]|【(\d{1,2})[^】\n]{0,40}】/g;
+
+/** [1] and 【1】: the number of a source, where the answer has sources. A link has been read before. */
+function markNumbers(state) {
+  for (const token of state.tokens) {
+    if (token.type !== "inline" || !/[[【]\d/.test(token.content)) continue;
+    let depth = 0;
+    token.children = token.children.flatMap((part) => {
+      depth += part.type === "link_open" ? 1 : part.type === "link_close" ? -1 : 0;
+      return part.type === "text" && !depth ? splitNumbers(part, state.Token) : [part];
+    });
   }
-  state.pos += found[0].length;
-  return true;
+}
+
+function splitNumbers(part, Token) {
+  const pieces = [];
+  const push = (type, content, meta = null) =>
+    pieces.push(Object.assign(new Token(type, "", 0), { content, meta, level: part.level }));
+  let at = 0;
+  for (const found of part.content.matchAll(NUMBER)) {
+    if (found.index > at) push("text", part.content.slice(at, found.index));
+    push("source", found[0], { number: found[1] ?? found[2] });
+    at = found.index + found[0].length;
+  }
+  if (!at) return [part];
+  if (at < part.content.length) push("text", part.content.slice(at));
+  return pieces;
 }
 
 /** - [x] done: a sign instead of brackets. */
