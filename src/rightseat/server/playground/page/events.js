@@ -182,7 +182,8 @@ function recall(talk, { id, role, content, toolCalls = [], toolCallId }) {
   if (said && !talk.byId.has(id)) talk.say({ id, role, content });
   for (const { id: callId, function: made } of toolCalls) {
     if (talk.byId.has(callId)) continue;
-    talk.add({ kind: "call", id: callId, name: made.name, parent: id, args: made.arguments, ended: true });
+    const { name, arguments: args } = made;
+    talk.add({ kind: "call", id: callId, name, parent: id, args, ended: true, recalled: true });
   }
 }
 
