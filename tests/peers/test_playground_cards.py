@@ -172,12 +172,14 @@ async def open_cards(
 LOOKS = [("en", 1440), ("zh", 390)]
 WORDS = {
     "en": {"allow": "Allow once", "decline": "Decline", "allowed": "Allowed once.", "declined": "Declined.",
-           "ignored": "Not answered.", "copy": "Copy", "edit": "Edit", "copied": "Copied", "failed": "Failed", "stopped": "Stopped.",
+           "ignored": "Not answered.", "copy": "Copy", "edit": "Edit", "copied": "Copied", "failed": "Failed",
            "details": "Details", "table": "Table", "csv": "Download CSV", "filter": "Filter rows", "none": "No rows",
+           "stopped": "Stopped.",
            "of": "of", "run": "Run “Cancel order”?", "source": "Source 1: Depot Bremen: closure in March"},
     "zh": {"allow": "允许一次", "decline": "拒绝", "allowed": "已允许一次。", "declined": "已拒绝。",
-           "ignored": "未回答。", "copy": "复制", "edit": "编辑", "copied": "已复制", "failed": "失败", "stopped": "已停止。",
+           "ignored": "未回答。", "copy": "复制", "edit": "编辑", "copied": "已复制", "failed": "失败",
            "details": "详情", "table": "表格", "csv": "下载 CSV", "filter": "筛选行", "none": "没有数据",
+           "stopped": "已停止。",
            "of": "/", "run": "是否执行“Cancel order”？", "source": "来源 1: Depot Bremen: closure in March"},
 }  # fmt: skip
 ASKING = ".call[data-state=asking]"

@@ -26,6 +26,7 @@ learn("en", {
   verdict_declined_more: "Nothing was run. The model was told so.",
   verdict_ignored: "Not answered.",
   verdict_ignored_more: "You wrote another message first. Nothing was run.",
+  verdict_unanswered: "Not answered.",
   verdict_cancelled: "Cancelled.",
   verdict_cancelled_more: "The model was told so.",
   verdict_answered: "Answered.",
@@ -51,6 +52,7 @@ learn("zh", {
   verdict_declined_more: "没有执行任何操作，已告知模型。",
   verdict_ignored: "未回答。",
   verdict_ignored_more: "你先发送了另一条消息。没有执行任何操作。",
+  verdict_unanswered: "未回答。",
   verdict_cancelled: "已取消。",
   verdict_cancelled_more: "已告知模型。",
   verdict_answered: "已回答。",
@@ -193,7 +195,8 @@ export class CallCard extends Folding {
   update(item) {
     const asked = (item.asked ?? []).map((id) => this.app.talk.byId.get(id)).filter(Boolean);
     const question = asked.find(({ answer }) => !answer) ?? asked.at(-1);
-    const outcome = question ? outcomeOf(question, item) : null;
+    const left = item.recalled && item.result === undefined && !item.open ? "unanswered" : null;
+    const outcome = question ? outcomeOf(question, item) : left;
     const state = stateOf(item, outcome);
     this.state(state, this.told(state));
     this.beam.hidden = state !== "running";
@@ -251,6 +254,7 @@ export class CallCard extends Folding {
       this.ask(question, item);
       return;
     }
+    if (this.place.querySelector(".question") && this.element.contains(document.activeElement)) this.leave();
     const verdict = outcome
       ? [words[`verdict_${outcome}`], words[`verdict_${outcome}_more`]]
       : state === "cut"
@@ -282,7 +286,7 @@ export class CallCard extends Folding {
   attend() {
     const now = document.activeElement;
     const idle = !now || now === document.body || (now.id === "say" && !now.value) || now.closest(".talk");
-    if (!idle || performance.now() - typed < QUIET) return;
+    if (!idle || now?.closest(".call[data-state=asking]") || performance.now() - typed < QUIET) return;
     this.element.focus({ preventScroll: true });
     this.attended = performance.now();
   }
@@ -351,7 +355,7 @@ function signature({ name, args }) {
   return inner.length ? `${name}(${inner.join(", ")})` : name;
 }
 
-const UNRUN = { declined: "declined", cancelled: "declined", ignored: "ignored" };
+const UNRUN = { declined: "declined", cancelled: "declined", ignored: "ignored", unanswered: "ignored" };
 
 function stateOf({ result, open, waiting, ended }, outcome) {
   if (outcome === "open") return "asking";
