@@ -1,7 +1,8 @@
 // What stands in a conversation besides words and calls: thoughts, runs inside, and what went wrong.
 
 import { h, put } from "./dom.js";
-import { Folding, errorOf, inWords, seconds, sign } from "./calls.js";
+import { errorOf } from "./calls.js";
+import { Folding, inWords, seconds, sign } from "./folding.js";
 import { icon } from "./icons.js";
 import { Prose } from "./markdown.js";
 import { BASE } from "./server.js";
