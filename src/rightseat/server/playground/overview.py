@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rightseat.http.endpoint import Door, Request
+from rightseat.server.playground.abilities import describe_answering
 from rightseat.server.playground.door_output import call_door
 from rightseat.wiring.model_notes import describe_running_model
 from rightseat.wiring.runtime import Runtime
@@ -30,6 +31,7 @@ APPROVAL = {
     "title": {"en": "An approval", "zh": "需要批准的操作"},
     "en": "Book a table for two people.",
     "zh": "预订两个人的桌子。",
+    "kind": "approval",
 }
 
 
@@ -39,6 +41,8 @@ async def describe_server(runtime: Runtime, doors: Sequence[Door], request: Requ
         "tiny": uses_builtin_model(runtime),
         "model": describe_default_model(runtime),
         "charts": has_charts(),
+        "transcribes": bool(runtime.transcribers),
+        "answering": describe_answering(runtime),
         "assistants": list(list_assistants(runtime)),
         "examples": list(list_examples(runtime)),
         "doors": [{"name": door.name, "hint": hint} for door in doors if (hint := door.hint(request.base))],

@@ -1,6 +1,7 @@
 // Files that go with a message: read into AG-UI's content parts, and shown as they were sent.
 
 import { h } from "./dom.js";
+import { icon } from "./icons.js";
 
 // The server takes 10 MB in one request unless it is told otherwise, and base64 makes a file a third larger.
 const MOST = 7_000_000;
@@ -41,7 +42,11 @@ export function shelf(parts, words, remove) {
       const name = one.metadata?.filename ?? one.filename ?? one.type;
       const label = `${words.remove}: ${name}`;
       const away = () => remove(one);
-      const button = h("button", { type: "button", class: "quiet", "aria-label": label, onclick: away }, "×");
+      const button = h(
+        "button",
+        { type: "button", class: "icon sm", "aria-label": label, onclick: away },
+        icon("x", "xs"),
+      );
       return h("li", {}, preview(one, name), remove ? button : null);
     }),
   );
@@ -51,5 +56,7 @@ function preview(one, name) {
   const { type, value, mimeType } = one.source ?? {};
   // Pictures from elsewhere are not loaded: who shows them would learn who looks.
   const drawn = one.type === "image" && type === "data" && /^image\/(png|jpeg|gif|webp)$/.test(mimeType);
-  return drawn ? h("img", { src: `data:${mimeType};base64,${value}`, alt: name }) : h("span", {}, name);
+  return drawn
+    ? h("img", { src: `data:${mimeType};base64,${value}`, alt: name })
+    : h("span", { class: "row" }, icon("file", "s"), h("span", { class: "cut", title: name }, name));
 }

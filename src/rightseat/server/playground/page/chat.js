@@ -1,14 +1,21 @@
 // The conversation: what was said, what happens now, and the place to write.
 
 import { h, put } from "./dom.js";
+import { whom } from "./answering.js";
 import { ArtifactCard } from "./artifacts.js";
 import { CallCard, CitationsCard, FailureCard, NestedCard, NoteCard, ReasoningCard } from "./cards.js";
 import { Composer } from "./composer.js";
 import { topbar } from "./frame.js";
 import { icon } from "./icons.js";
+import { openMenu } from "./menu.js";
 import { MessageCard } from "./messages.js";
 import { QuestionCard } from "./questions.js";
-import { welcome } from "./welcome.js";
+import { Waiting } from "./waiting.js";
+import { examples, welcome } from "./welcome.js";
+import { learn } from "./words.js";
+
+learn("en", { examples: "Examples" });
+learn("zh", { examples: "示例" });
 
 const CARDS = {
   message: MessageCard,
@@ -29,31 +36,19 @@ export class Chat {
     this.app = app;
     this.log = h("div", { class: "talk", role: "log", "aria-live": "polite", "aria-relevant": "additions" });
     this.banner = h("p", { class: "banner", role: "status", hidden: true });
-    this.hints = h("div", { class: "chips", role: "group", "aria-label": words.suggestions });
+    this.hints = h("div", { class: "hints", role: "group", "aria-label": words.suggestions });
+    this.wait = new Waiting(app);
     this.composer = new Composer(app);
     this.scroller = h(
       "div",
       { class: "scroller", tabindex: "-1", onscroll: () => this.scrolled() },
       this.log,
     );
-    const talk = h(
-      "section",
-      { class: "chat", "aria-label": words.chat },
-      this.scroller,
-      this.banner,
-      this.hints,
-      this.composer.element,
-    );
-    const looking = {
-      type: "button",
-      class: "btn quiet",
-      "aria-pressed": "false",
-      onclick: () => this.inspect(),
-    };
-    this.looking = h("button", looking, icon("trace", "s"), words.inspector);
-    this.choice = h("div", { class: "row" });
-    const bar = topbar(app, { list: words.threads }, this.choice, h("span", { class: "grow" }), this.looking);
-    this.element = h("div", { class: "view" }, bar, h("div", { class: "body" }, talk, app.inspector.element));
+    this.inner = h("div", { class: "inner" }, this.banner, this.hints, this.wait.element);
+    this.dock = h("div", { class: "dock" }, this.inner);
+    const talk = h("section", { class: "chat", "aria-label": words.chat }, this.scroller, this.dock);
+    const body = h("div", { class: "body" }, talk, app.inspector.element);
+    this.element = h("div", { class: "view" }, this.bar(), body);
     this.views = new Map();
     this.prompts = null;
     this.waiting = false;
@@ -63,9 +58,57 @@ export class Chat {
     new ResizeObserver(() => this.follow()).observe(this.log);
   }
 
+  bar() {
+    const { app } = this;
+    const { words } = app;
+    const button = (look, word, sign, onclick) =>
+      h("button", { type: "button", class: look, "aria-label": word, title: word, onclick }, icon(sign));
+    this.choice = h("div", { class: "row" });
+    this.title = h("span", { class: "dim cut desk" });
+    const looking = { type: "button", class: "btn quiet", "aria-pressed": "false" };
+    this.looking = h(
+      "button",
+      { ...looking, "aria-label": words.inspector, title: words.inspector, onclick: () => this.inspect() },
+      icon("trace", "s"),
+      h("span", { class: "desk" }, words.inspector),
+    );
+    const shown = { type: "button", class: "btn quiet examples", "aria-haspopup": "menu" };
+    this.shown = h(
+      "button",
+      { ...shown, "aria-label": words.examples, title: words.examples, onclick: () => this.examples() },
+      icon("think", "s"),
+      h("span", { class: "desk" }, words.examples),
+    );
+    return topbar(
+      app,
+      { list: words.threads },
+      this.choice,
+      this.title,
+      h("span", { class: "grow" }),
+      this.shown,
+      this.looking,
+      button("icon phone", words.newThread, "edit", () => app.begin()),
+    );
+  }
+
+  /** What surely works, one click away from every conversation. */
+  examples() {
+    const entries = examples(this.app).map(([text, title, act, [sign] = ["chat"]]) => ({
+      label: text,
+      hint: title,
+      icon: sign,
+      act,
+    }));
+    openMenu(this.shown, entries, { label: this.app.words.examples });
+  }
+
   /** The inspector needs the room of the list. */
   get list() {
     return this.app.inspector.open ? null : this.app.threads.element;
+  }
+
+  show() {
+    this.draw();
   }
 
   inspect(tab) {
@@ -79,7 +122,12 @@ export class Chat {
   reset() {
     this.views.clear();
     this.following = true;
+    this.hello?.remove();
+    this.hello = null;
     put(this.log);
+    put(this.choice, whom(this.app));
+    this.shown.hidden = !this.app.about.examples.length;
+    this.composer.answers();
     this.draw();
   }
 
@@ -100,8 +148,18 @@ export class Chat {
     this.empty(!talk.items.length && !talk.running);
     this.log.setAttribute("aria-busy", String(talk.running));
     this.composer.running(talk.running);
+    this.wait.draw();
     this.suggest(talk.running ? [] : talk.suggestions);
+    this.titled();
     this.follow();
+  }
+
+  /** The conversation's name, in the bar and in the browser's tab. */
+  titled() {
+    const name = this.app.threads.title();
+    this.title.textContent = name;
+    this.title.title = name;
+    this.app.frame.titled();
   }
 
   follow() {
@@ -113,7 +171,7 @@ export class Chat {
     if (!view) {
       view = new CARDS[item.kind](item, this.app);
       this.views.set(item.id, view);
-      this.log.append(view.element);
+      if (view.element) this.log.append(view.element);
     }
     return view;
   }
@@ -126,20 +184,31 @@ export class Chat {
     this.top = scrollTop;
   }
 
+  /** Without a word yet: the welcome, with the composer in it; else the composer is below. */
   empty(yes) {
-    const wanted = !yes ? "" : this.app.session.opening ? "opening" : "welcome";
-    const shown = this.log.querySelector(".welcome, .opening");
-    if (shown?.classList.contains(wanted || "-")) return;
-    shown?.remove();
-    if (wanted === "welcome") this.log.append(welcome(this.app));
-    else if (wanted) this.log.append(h("p", { class: "opening dim" }, this.app.words.loading));
+    const { opening } = this.app.session;
+    const greets = yes && !opening;
+    const loading = this.log.querySelector(".opening");
+    if (!(yes && opening)) loading?.remove();
+    else if (!loading) this.log.append(h("p", { class: "opening dim" }, this.app.words.loading));
+    const { element, box } = this.composer;
+    if (greets ? this.hello : element.parentNode === this.inner) return;
+    // What is put elsewhere loses the focus.
+    const focused = element.contains(document.activeElement) ? document.activeElement : null;
+    this.hello?.remove();
+    this.hello = greets ? welcome(this.app, element) : null;
+    if (greets) this.scroller.prepend(this.hello);
+    else this.inner.append(element);
+    this.log.hidden = greets;
+    this.dock.classList.toggle("bare", greets);
+    if (focused) (focused.isConnected ? focused : box).focus();
   }
 
   suggest(prompts) {
     if (prompts === this.prompts || (!prompts.length && !this.prompts?.length)) return;
     this.prompts = prompts;
     const chip = (text) =>
-      h("button", { type: "button", class: "chip", onclick: () => this.app.say(text) }, text);
+      h("button", { type: "button", class: "btn", onclick: () => this.app.say(text) }, text);
     put(this.hints, prompts.map(chip));
   }
 

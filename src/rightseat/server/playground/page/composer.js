@@ -1,7 +1,9 @@
-// The place to write: a text, its files, and one button that sends or stops.
+// The place to write: a text, its files, what answers, and one button that sends or stops.
 
 import { h, put } from "./dom.js";
 import { content, part, shelf, TooLarge } from "./attachments.js";
+import { answering } from "./answering.js";
+import { icon } from "./icons.js";
 
 const TALLEST = 240;
 
@@ -13,32 +15,59 @@ export class Composer {
     this.shelf = h("div");
     this.box = h("textarea", {
       id: "say",
+      class: "text",
       rows: 1,
       "aria-label": words.message,
       placeholder: words.message,
       onkeydown: (event) => this.key(event),
-      oninput: () => this.grow(),
+      oninput: () => this.typed(),
       onpaste: (event) => this.pasted(event),
     });
     this.picked = h("input", { type: "file", multiple: true, hidden: true, onchange: () => this.attach() });
-    const clip = {
-      type: "button",
-      class: "quiet attach",
-      "aria-label": words.attach,
-      title: words.attach,
-      onclick: () => this.picked.click(),
-    };
-    this.send = h("button", { type: "submit", class: "main" }, words.send);
-    this.halt = h("button", { type: "button", class: "main stop", onclick: () => app.stop() }, words.stop);
-    this.place = h("span", {}, this.send);
-    const form = { class: "write", onsubmit: (event) => this.submit(event) };
-    this.form = h("form", form, this.picked, h("button", clip, "＋"), this.box, this.place);
+    this.send = h(
+      "button",
+      { type: "submit", class: "send", "aria-label": words.send, title: words.send },
+      icon("up"),
+    );
+    const halt = { type: "button", class: "send stop", "aria-label": words.stop, title: words.stop };
+    this.halt = h("button", { ...halt, onclick: () => app.stop() }, icon("stop"));
+    this.place = h("span", { class: "row" }, this.send);
+    this.model = h("span", { class: "row" });
+    this.tools = h(
+      "div",
+      { class: "tools" },
+      this.clip(),
+      this.model,
+      h("span", { class: "grow" }),
+      this.place,
+    );
+    this.form = h(
+      "form",
+      { class: "say", onsubmit: (event) => this.submit(event) },
+      this.picked,
+      this.shelf,
+      this.box,
+      this.tools,
+    );
     const drop = {
       class: "composer",
       ondragover: (event) => event.preventDefault(),
       ondrop: (event) => this.dropped(event),
     };
-    this.element = h("div", drop, this.shelf, this.form);
+    this.element = h("div", drop, this.form);
+    this.typed();
+    this.answers();
+  }
+
+  clip() {
+    const { words } = this.app;
+    const props = { type: "button", class: "icon", "aria-label": words.attach, title: words.attach };
+    return h("button", { ...props, onclick: () => this.picked.click() }, icon("clip"));
+  }
+
+  /** What answers here: its tools, and its model, to be chosen where there are several. */
+  answers() {
+    put(this.model, answering(this.app));
   }
 
   /** What was written so far outlives a change of the language. */
@@ -50,7 +79,7 @@ export class Composer {
     this.box.value = text;
     this.parts = parts;
     this.show();
-    this.grow();
+    this.typed();
   }
 
   running(yes) {
@@ -73,6 +102,7 @@ export class Composer {
       }
     }
     this.show();
+    this.typed();
     this.box.focus();
   }
 
@@ -80,6 +110,7 @@ export class Composer {
     const remove = (one) => {
       this.parts = this.parts.filter((other) => other !== one);
       this.show();
+      this.typed();
       this.box.focus();
     };
     put(this.shelf, this.parts.length ? shelf(this.parts, this.app.words, remove) : null);
@@ -97,15 +128,16 @@ export class Composer {
     this.attach([...event.dataTransfer.files]);
   }
 
-  grow() {
+  typed() {
+    this.send.disabled = !this.box.value.trim() && !this.parts.length;
     this.box.style.height = "auto";
-    this.box.style.height = `${Math.min(this.box.scrollHeight, TALLEST)}px`;
+    if (this.box.value) this.box.style.height = `${Math.min(this.box.scrollHeight, TALLEST)}px`;
   }
 
   key(event) {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
-      this.form.requestSubmit();
+      if (!this.send.disabled) this.form.requestSubmit();
     } else if (event.key === "ArrowUp" && !this.box.value) {
       const last = this.app.talk.items.findLast((item) => item.kind === "message" && item.role === "user");
       if (!last) return;

@@ -72,10 +72,19 @@ export class Frame {
     this.refit();
     this.list(false);
     for (const tab of this.tabs) {
-      if (tab.dataset.view === name) tab.setAttribute("aria-current", "page");
+      if (tab.dataset.view === (name === "threads" ? "chat" : name)) tab.setAttribute("aria-current", "page");
       else tab.removeAttribute("aria-current");
     }
     this.element.dataset.view = name;
+    this.name = name;
+    this.titled();
+  }
+
+  /** The browser's tab has the name of the conversation, or of the place. */
+  titled() {
+    const { threads, words } = this.app;
+    const name = this.name === "chat" ? threads.title() : words[this.name];
+    document.title = name ? `${name} · rightseat` : "rightseat";
   }
 
   /** The list of the view has come or gone. */
@@ -91,8 +100,12 @@ export class Frame {
   }
 
   list(open) {
-    this.slot.firstChild?.toggleAttribute("data-open", open);
-    if (open) this.slot.firstChild?.querySelector("input, button")?.focus();
+    const list = this.slot.firstChild;
+    const held = !open && this.listing && list.contains(document.activeElement);
+    list?.toggleAttribute("data-open", open);
+    if (open) list?.querySelector("input, button")?.focus();
+    // What is hidden cannot keep the focus.
+    else if (held) (this.stage.querySelector(".topbar button") ?? this.stage).focus();
   }
 
   /** On a phone: the places that have no tab, the theme and the language. */

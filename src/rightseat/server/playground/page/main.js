@@ -12,6 +12,8 @@ import { Session } from "./session.js";
 import { ConnectView } from "./connect.js";
 import { ModelsView } from "./models.js";
 import { Threads } from "./threads.js";
+import { ThreadsView } from "./all_threads.js";
+import { settle } from "./toast.js";
 import { door } from "./welcome.js";
 import { language, languages, speak } from "./words.js";
 import * as server from "./server.js";
@@ -23,6 +25,7 @@ const VIEWS = {
   plugins: PluginsView,
   connect: ConnectView,
   api: ApiView,
+  threads: ThreadsView,
 };
 const THEME = "rightseat.theme";
 
@@ -34,6 +37,7 @@ class App {
     addEventListener("hashchange", () => this.session && this.arrive());
     addEventListener("rightseat:key", () => door(this, Boolean(server.key.get())));
     addEventListener("keydown", (event) => this.key(event));
+    addEventListener("pagehide", settle);
     document.addEventListener("visibilitychange", () => this.looked());
   }
 
@@ -45,20 +49,28 @@ class App {
     return this.session.talk;
   }
 
+  /** Who is asked where nobody else was chosen. */
+  get first() {
+    return this.about.assistants[0]?.name ?? "default";
+  }
+
   async start() {
     const place = document.querySelector("#app");
-    put(place, h("p", { class: "page dim", role: "status" }, this.words.loading));
+    put(place, h("p", { class: "pad dim", role: "status" }, this.words.loading));
     try {
       this.about = await server.get("/playground/about");
     } catch (error) {
       if (error.status === 401) return door(this, Boolean(server.key.get()));
       const again = h(
         "button",
-        { type: "button", class: "main", onclick: () => this.start() },
+        { type: "button", class: "btn ink", onclick: () => this.start() },
         this.words.retry,
       );
       const told = h("p", {}, error.status ? error.message : this.words.offline);
-      return put(place, h("section", { class: "card failure key", role: "alert" }, told, again));
+      return put(
+        place,
+        h("main", { class: "gate" }, h("section", { class: "card pad col key", role: "alert" }, told, again)),
+      );
     }
     this.session = new Session({
       shown: () => this.draw(),
@@ -68,8 +80,9 @@ class App {
       restarted: () => this.redraw(),
       returned: ({ text, content }) => (this.chat.composer.draft = { text, parts: files(content) }),
     });
-    this.session.agent = this.about.assistants[0]?.name ?? "default";
+    this.session.agent = this.first;
     this.build();
+    this.redraw();
     return this.arrive();
   }
 
@@ -112,6 +125,7 @@ class App {
     const [view = "", agent, thread] = location.hash.slice(2).split("/").map(decodeURIComponent);
     if (!view && location.pathname.endsWith("/docs")) return this.go("api");
     const name = view in VIEWS ? view : "chat";
+    if (this.frame.name === "models" && name === "chat") this.refresh();
     this.views[name] ??= new VIEWS[name](this);
     this.frame.show(name, this.views[name]);
     if (name !== "chat") return this.views[name].show();
@@ -127,6 +141,12 @@ class App {
     return this.chat.draw();
   }
 
+  /** Another model may answer now. */
+  async refresh() {
+    this.about = await server.get("/playground/about").catch(() => this.about);
+    this.redraw();
+  }
+
   /** Another conversation is shown. */
   changed() {
     this.redraw();
@@ -134,8 +154,8 @@ class App {
     this.threads.show();
   }
 
-  /** A new conversation. */
-  begin(agent = this.session.agent) {
+  /** A new conversation, with the first assistant unless another one is chosen. */
+  begin(agent = this.first) {
     this.session.fresh(agent);
     this.changed();
     this.go("chat", agent);
@@ -156,9 +176,15 @@ class App {
   }
 
   example(one, text) {
-    const wanted = one.assistant ?? this.about.assistants[0].name;
-    if (wanted !== this.session.agent) this.begin(wanted);
+    const wanted = one.assistant ?? this.first;
+    if (wanted !== this.session.agent || this.talk.items.length) this.begin(wanted);
     return this.say(text);
+  }
+
+  /** What happened behind a message. */
+  reveal(id) {
+    if (!this.inspector.open) this.chat.inspect();
+    this.inspector.reveal?.(id);
   }
 
   answer(question, answer) {
@@ -221,11 +247,27 @@ class App {
       if (this.frame.listing) this.frame.list(false);
       else if (this.talk.running) this.stop();
     }
-    if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === "k") {
-      event.preventDefault();
-      this.begin();
-    }
+    if (!event.metaKey && !event.ctrlKey) return;
+    const act = SHORTCUTS[`${event.shiftKey ? "shift " : ""}${event.key.toLowerCase()}`];
+    if (!act) return;
+    event.preventDefault();
+    act(this);
+  }
+
+  /** The search of the place that is shown; the conversations' one where it has none. */
+  find() {
+    if (this.inspector.open && this.frame.name === "chat") this.chat.inspect();
+    const search = () => this.frame.element.querySelector(".search input, input[type=search]");
+    if (!search()) this.go("threads");
+    this.frame.list(true);
+    search()?.focus();
   }
 }
+
+const SHORTCUTS = {
+  k: (app) => app.find(),
+  "shift o": (app) => app.begin(),
+  i: (app) => app.frame.name === "chat" && app.chat.inspect(),
+};
 
 new App().start();

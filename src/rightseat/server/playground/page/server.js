@@ -26,15 +26,16 @@ export const key = {
 /** A line to copy, with the key in the place of its name. */
 export const keyed = (line) => line.replaceAll("$RIGHTSEAT_KEY", key.get() || "$RIGHTSEAT_KEY");
 
-async function ask(path, { method = "GET", body, headers = {}, signal } = {}) {
+async function ask(path, { method = "GET", body, form, headers = {}, signal, keepalive } = {}) {
   const sent = { ...headers };
   if (key.get()) sent.authorization = `Bearer ${key.get()}`;
   if (body !== undefined) sent["content-type"] = "application/json";
   const response = await fetch(BASE + path, {
     method,
     headers: sent,
-    body: body === undefined ? undefined : JSON.stringify(body),
+    body: body === undefined ? form : JSON.stringify(body),
     signal,
+    keepalive,
   });
   if (!response.ok) throw await refusal(response);
   return response;
@@ -157,7 +158,24 @@ async function* followed(first, agent, input, { signal, onCut, whole = false }) 
 }
 
 export const stop = (agent, thread) => post(`${AGENT(agent)}/stop/${encodeURIComponent(thread)}`, {});
-export const threads = async () => (await get("/copilotkit/threads?limit=100")).threads;
-export const rename = (id, name) =>
-  ask(`/copilotkit/threads/${encodeURIComponent(id)}`, { method: "PATCH", body: { name } });
-export const remove = (id) => ask(`/copilotkit/threads/${encodeURIComponent(id)}`, { method: "DELETE" });
+const THREADS = "/copilotkit/threads";
+const PAGE = 100;
+
+/** A page of the kept threads, the newest first; `more` is where the next page begins, or null. */
+export async function threads({ from = "0", archived = false } = {}) {
+  const asked = `?limit=${PAGE}&cursor=${from}&includeArchived=${archived}`;
+  const { threads: found, nextCursor } = await get(THREADS + asked);
+  return { threads: found, more: nextCursor };
+}
+const THREAD = (id) => `${THREADS}/${encodeURIComponent(id)}`;
+export const rename = (id, name) => ask(THREAD(id), { method: "PATCH", body: { name } });
+export const archive = (id, archived) => ask(THREAD(id), { method: "PATCH", body: { archived } });
+/** Also when the page goes away in this moment. */
+export const remove = (id) => ask(THREAD(id), { method: "DELETE", keepalive: true });
+
+/** What was said in a recording. */
+export async function transcribe(recording, name) {
+  const form = new FormData();
+  form.append("file", recording, name);
+  return (await (await ask("/v1/audio/transcriptions", { method: "POST", form })).json()).text;
+}

@@ -23,6 +23,7 @@ export class Session {
     this.talk = new Talk();
     this.thread = newId();
     this.opening = false;
+    this.cut = false;
     this.unheard = null;
     if (agent !== this.agent) this.model = "";
     this.agent = agent;
@@ -83,7 +84,14 @@ export class Session {
   }
 
   options() {
-    return { signal: this.abort.signal, onCut: (cut) => this.told(cut ? this.words().cutOff : "") };
+    const { abort } = this;
+    const onCut = (cut) => {
+      if (abort !== this.abort) return;
+      this.cut = cut;
+      this.told(cut ? this.words().cutOff : "");
+      this.shown();
+    };
+    return { signal: abort.signal, onCut };
   }
 
   async follow(events, replayed = false) {
@@ -105,6 +113,7 @@ export class Session {
       if (talk === this.talk) {
         talk.running = false;
         this.opening = false;
+        this.cut = false;
         this.told("");
         this.shown();
       }

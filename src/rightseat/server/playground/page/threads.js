@@ -1,67 +1,222 @@
-// The kept conversations, the newest first.
+// The kept conversations: groups by date, search, and what can be done with each.
 
 import { h, put } from "./dom.js";
+import { group, short } from "./dates.js";
+import { icon } from "./icons.js";
+import { listKeys, phoneCloser, searchBox } from "./lists.js";
+import { openMenu } from "./menu.js";
+import { toast } from "./toast.js";
+import { COMMAND } from "./welcome.js";
+import { learn } from "./words.js";
 import * as server from "./server.js";
+
+learn("en", {
+  search: "Search conversations",
+  searchShort: "Search",
+  today: "Today",
+  yesterday: "Yesterday",
+  week: "Last 7 days",
+  older: "Older",
+  moreOf: (name) => `More: ${name}`,
+  archive: "Archive",
+  unarchive: "Restore",
+  deleted: (name) => `“${name}” deleted`,
+  archived: (name) => `“${name}” archived`,
+  undo: "Undo",
+  noneFound: (text) => `Nothing found for “${text}”`,
+  allThreads: "All conversations",
+  untitled: "Without a title",
+});
+learn("zh", {
+  search: "搜索会话",
+  searchShort: "搜索",
+  today: "今天",
+  yesterday: "昨天",
+  week: "最近 7 天",
+  older: "更早",
+  moreOf: (name) => `更多操作：${name}`,
+  archive: "归档",
+  unarchive: "恢复",
+  deleted: (name) => `已删除“${name}”`,
+  archived: (name) => `已归档“${name}”`,
+  undo: "撤销",
+  noneFound: (text) => `没有找到“${text}”`,
+  allThreads: "全部会话",
+  untitled: "未命名",
+});
+
+const GROUPS = ["today", "yesterday", "week", "older"];
 
 export class Threads {
   constructor(app) {
     const { words } = app;
     this.app = app;
-    this.list = h("ul", { class: "threads" }, h("li", { class: "dim" }, words.loading));
-    const begin = { type: "button", class: "main wide", onclick: () => app.begin() };
-    const button = h("button", begin, words.newThread);
-    this.element = h("aside", { class: "list", "aria-label": words.threads }, button, this.list);
+    this.found = [];
+    // Deleted or archived here a moment ago: the way back is still open.
+    this.hidden = new Set();
+    this.list = h("div", { class: "scroll" }, h("p", { class: "dim small pad" }, words.loading));
+    this.search = searchBox(words, `${COMMAND}K`, () => this.draw());
+    const begin = { type: "button", class: "icon", "aria-label": words.newThread, title: words.newThread };
+    const title = h(
+      "div",
+      { class: "title" },
+      h("h2", { class: "grow" }, words.threads),
+      h("button", { ...begin, dataset: { begin: "" }, onclick: () => app.begin() }, icon("edit")),
+      phoneCloser(app),
+    );
+    const place = h("span", { class: "cut" }, location.host);
+    const version = h("span", { class: "dim" }, app.about.version);
+    const foot = h(
+      "div",
+      { class: "foot row" },
+      h("span", { class: "dot ok" }),
+      place,
+      h("span", { class: "grow" }),
+      version,
+    );
+    this.element = h(
+      "aside",
+      {
+        class: "list",
+        "aria-label": words.threads,
+        onkeydown: (event) => listKeys(event, this.search.input),
+      },
+      h("div", { class: "head" }, title, this.search.element),
+      this.list,
+      foot,
+    );
   }
 
   async show() {
     const { words } = this.app;
     try {
-      const found = await server.threads();
-      this.seen = this.current(found)?.updatedAt;
-      // Whoever is renaming one is not disturbed.
-      if (this.list.querySelector("form, .danger")) return;
-      const focused = document.activeElement?.closest?.(".threads li")?.dataset.thread;
-      const entries = found.map((one) => this.entry(one));
-      put(this.list, entries.length ? entries : h("li", { class: "dim" }, words.noThreads));
-      if (focused) entries.find((one) => one.dataset.thread === focused)?.firstChild.focus();
+      const { threads, more } = await server.threads();
+      this.found = threads;
+      this.more = more;
+      this.seen = this.current()?.updatedAt;
+      this.draw();
+      this.app.chat.titled();
     } catch (error) {
-      put(this.list, h("li", { class: "dim" }, error.status ? error.message : words.offline));
+      const told = error.status ? error.message : words.offline;
+      put(this.list, h("p", { class: "dim small pad", role: "status" }, told));
     }
+    this.app.views.threads?.draw();
   }
 
-  current(found) {
-    return found.find((one) => one.id === this.app.session.thread);
+  draw() {
+    const { words } = this.app;
+    // Whoever is renaming one is not disturbed.
+    if (this.list.querySelector("form")) return;
+    const focused = document.activeElement?.closest?.(".list li")?.dataset.thread;
+    const asked = this.search.input.value.trim();
+    const shown = this.shown(asked);
+    const none = h("p", { class: "dim small pad" }, asked ? words.noneFound(asked) : words.noThreads);
+    const all = this.more || asked ? h("a", { class: "it", href: "#/threads" }, words.allThreads) : null;
+    put(this.list, shown.length ? this.groups(shown, (one) => this.entry(one)) : none, all);
+    if (focused) this.list.querySelector(`[data-thread="${CSS.escape(focused)}"] .thread`)?.focus();
+  }
+
+  /** Those with the text in their title. */
+  shown(asked = "", found = this.found) {
+    const text = asked.toLowerCase();
+    return found.filter(
+      (one) => !this.hidden.has(one.id) && (!text || this.name(one).toLowerCase().includes(text)),
+    );
+  }
+
+  groups(threads, entry) {
+    const { words } = this.app;
+    return GROUPS.map((name) => [name, threads.filter((one) => group(new Date(one.updatedAt)) === name)])
+      .filter(([, members]) => members.length)
+      .map(([name, members]) =>
+        h(
+          "section",
+          { "aria-label": words[name] },
+          h("h3", { class: "group" }, words[name]),
+          h("ul", { class: "threads" }, members.map(entry)),
+        ),
+      );
+  }
+
+  name(thread) {
+    return thread.name || this.app.words.untitled;
+  }
+
+  when(thread) {
+    return short(new Date(thread.updatedAt), this.app.language);
+  }
+
+  current() {
+    return this.found.find((one) => one.id === this.app.session.thread);
+  }
+
+  /** The name of the conversation that is shown; before the server has one, its first words. */
+  title() {
+    const first = this.app.talk.items.find((item) => item.kind === "message" && item.role === "user");
+    return this.current()?.name || first?.text.slice(0, 80) || "";
   }
 
   /** Whether somebody else has gone on with the conversation that is shown. */
   async grown() {
-    const found = await server.threads().catch(() => []);
-    const now = this.current(found)?.updatedAt;
+    const { threads } = await server.threads().catch(() => ({ threads: [] }));
+    const now = threads.find((one) => one.id === this.app.session.thread)?.updatedAt;
     return Boolean(now && this.seen && now !== this.seen);
   }
 
   entry(thread) {
-    const { words } = this.app;
-    const name = thread.name ?? thread.id.slice(0, 8);
+    const name = this.name(thread);
     const open = h(
       "button",
       {
         type: "button",
-        class: "thread",
+        class: "it thread",
         title: name,
         "aria-current": thread.id === this.app.session.thread ? "true" : null,
         onclick: () => this.open(thread),
       },
-      name,
+      h("span", { class: "cut" }, name),
+      h("span", { class: "when" }, this.when(thread)),
     );
-    const small = (word, sign, act) => {
-      const props = { type: "button", class: "quiet", "aria-label": `${word}: ${name}`, title: word };
-      return h("button", { ...props, onclick: () => act(item, thread) }, sign);
-    };
-    const rename = small(words.rename, "✎", (...given) => this.rename(...given));
-    const remove = small(words.remove, "×", (...given) => this.sure(...given));
-    const item = h("li", { dataset: { thread: thread.id } }, open, rename, remove);
+    const item = h(
+      "li",
+      { dataset: { thread: thread.id } },
+      open,
+      this.menuButton(thread, () => item),
+    );
+    item.addEventListener("keydown", (event) => this.key(event, thread, item));
     return item;
+  }
+
+  /** The button of a conversation's menu; `item()` is where its name is edited. */
+  menuButton(thread, item) {
+    const { words } = this.app;
+    const label = words.moreOf(this.name(thread));
+    const props = { type: "button", class: "icon sm mo", "aria-haspopup": "menu", "aria-label": label };
+    const button = h("button", { ...props, onclick: () => this.menu(button, thread, item()) });
+    button.append(icon("more", "s fat"));
+    return button;
+  }
+
+  menu(button, thread, item) {
+    const { words } = this.app;
+    const away = thread.archived
+      ? { label: words.unarchive, icon: "box", act: () => this.restore(thread) }
+      : { label: words.archive, icon: "box", key: "E", act: () => this.archive(thread, item) };
+    const entries = [
+      { label: words.rename, icon: "edit", key: "F2", act: () => this.rename(thread, item) },
+      away,
+      null,
+      { label: words.remove, icon: "trash", key: "⌫", bad: true, act: () => this.remove(thread, item) },
+    ];
+    openMenu(button, entries, { label: this.name(thread) });
+  }
+
+  key(event, thread, item) {
+    if (event.target.tagName === "INPUT" || event.metaKey || event.ctrlKey || event.altKey) return;
+    const act = { F2: "rename", Delete: "remove", Backspace: "remove", e: "archive" }[event.key];
+    if (!act) return;
+    event.preventDefault();
+    this[act](thread, item);
   }
 
   open(thread) {
@@ -69,50 +224,91 @@ export class Threads {
     this.app.go("chat", thread.agentId, thread.id);
   }
 
-  /** The list as it is now, however the form in it ended. */
-  async done() {
-    put(this.list);
-    await this.show();
-  }
-
-  rename(item, thread) {
+  rename(thread, item) {
     const { words } = this.app;
-    const value = thread.name ?? "";
-    const name = h("input", { "aria-label": words.rename, value, required: true, maxlength: 80 });
-    const send = async (event) => {
-      event.preventDefault();
-      await this.change(item, () => server.rename(thread.id, name.value));
+    const before = [...item.childNodes];
+    const name = h("input", { class: "input", "aria-label": words.rename, required: true, maxlength: 80 });
+    name.value = thread.name ?? "";
+    let ended = false;
+    const end = async (keep) => {
+      if (ended) return;
+      ended = true;
+      const text = name.value.trim();
+      const focused = item.contains(document.activeElement);
+      put(item, before);
+      if (focused) item.querySelector("button")?.focus();
+      if (!keep || !text || text === thread.name) return;
+      await this.change(() => server.rename(thread.id, text));
     };
-    put(
-      item,
-      h("form", { onsubmit: send }, name, h("button", { class: "quiet" }, words.save), this.cancel()),
-    );
+    const send = (event) => {
+      event.preventDefault();
+      end(true);
+    };
+    const key = (event) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      end(false);
+    };
+    put(item, h("form", { class: "renaming", onsubmit: send, onkeydown: key }, name));
+    name.addEventListener("blur", () => end(true));
+    name.focus();
     name.select();
   }
 
-  cancel() {
-    return h("button", { type: "button", class: "quiet", onclick: () => this.done() }, this.app.words.cancel);
+  /** Deleted on the server only when the way back has closed. */
+  remove(thread, item) {
+    this.hide(thread, item, this.app.words.deleted, () => server.remove(thread.id));
   }
 
-  async change(item, act) {
+  archive(thread, item) {
+    this.hide(thread, item, this.app.words.archived, () => server.archive(thread.id, true));
+  }
+
+  restore(thread) {
+    return this.change(() => server.archive(thread.id, false));
+  }
+
+  hide(thread, item, told, act) {
+    const { words, session } = this.app;
+    const next = item.nextElementSibling ?? item.previousElementSibling;
+    const beside = next?.dataset.thread;
+    const shown = thread.id === session.thread;
+    this.hidden.add(thread.id);
+    this.redraw();
+    if (shown) this.app.begin();
+    else this.refocus(beside, item);
+    const back = () => {
+      this.hidden.delete(thread.id);
+      this.redraw();
+      if (shown) this.open(thread);
+      else this.refocus(thread.id, item);
+    };
+    const kept = async () => {
+      await this.change(act);
+      this.hidden.delete(thread.id);
+    };
+    toast(told(this.name(thread)), { undo: back, undoWord: words.undo, kept });
+  }
+
+  /** The focus goes to the one beside, where `item` was. */
+  refocus(id, item) {
+    const place = item.closest(".all") ? this.app.views.threads.element : this.element;
+    const found = id && place.querySelector(`[data-thread="${CSS.escape(id)}"] .thread`);
+    (found || place.querySelector("input")).focus();
+  }
+
+  redraw() {
+    this.draw();
+    this.app.views.threads?.draw();
+  }
+
+  async change(act) {
     try {
       await act();
-      await this.done();
     } catch (error) {
-      put(item, h("p", { class: "bad", role: "alert" }, error.message), this.cancel());
+      this.app.chat.tell(error.status ? error.message : this.app.words.offline);
     }
-  }
-
-  /** Asked in the page: a dialog of the browser's would stop a running answer's drawing. */
-  sure(item, thread) {
-    const { words } = this.app;
-    const remove = async () => {
-      await server.remove(thread.id);
-      if (thread.id === this.app.session.thread) this.app.begin();
-    };
-    const yes = { type: "button", class: "danger", onclick: () => this.change(item, remove) };
-    const button = h("button", yes, words.remove);
-    put(item, h("span", {}, words.removeSure), button, this.cancel());
-    button.focus();
+    await this.app.views.threads?.load();
+    await this.show();
   }
 }

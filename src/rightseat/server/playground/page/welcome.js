@@ -1,92 +1,87 @@
-// What a newcomer sees first: three things that surely work, and the way to a model of one's own.
+// What a newcomer sees first: the composer, things that surely work, and the model that answers.
 
-import { h, put, copier } from "./dom.js";
+import { h, put } from "./dom.js";
+import { known, modelCard } from "./answering.js";
 import { field } from "./forms.js";
+import { icon, mark } from "./icons.js";
+import { learn } from "./words.js";
 
-export function welcome(app) {
+learn("en", {
+  hello: "Ask, and see every step.",
+  helloText:
+    "One backend for OpenAI clients, OpenBB, CopilotKit, AG-UI and MCP. This page is one of its clients: what you see here, they get too.",
+  tryOne: "Try one",
+  toSend: "to send",
+  toBreak: "for a new line",
+  toSearch: "to search",
+});
+learn("zh", {
+  hello: "提问，看清每一步。",
+  helloText:
+    "一个后端，服务 OpenAI 客户端、OpenBB、CopilotKit、AG-UI 和 MCP。本页也是其中一个客户端：这里看到的，它们同样得到。",
+  tryOne: "试一试",
+  toSend: "发送",
+  toBreak: "换行",
+  toSearch: "搜索",
+});
+
+/** ⌘ on a Mac, Ctrl elsewhere. */
+export const COMMAND = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘" : "Ctrl+";
+
+/** The page of an empty conversation, with the composer in it. */
+export function welcome(app, composer) {
   const { words, about, session } = app;
   const first = about.assistants[0]?.name === session.agent;
-  const known = about.assistants.find((one) => one.name === session.agent);
-  const tried = first
-    ? about.examples.map((one) => example(one, app))
-    : (known?.suggestions ?? []).map(suggestion);
+  const asked = known(app);
+  const tried = first ? examples(app) : asked.suggestions.map((text) => [text, "", () => app.say(text)]);
   return h(
     "div",
-    { class: "welcome" },
-    h("h1", {}, first ? "rightseat" : known?.title || session.agent),
-    h("p", {}, first ? words.welcome : known?.description),
-    known?.down ? h("p", { class: "bad", role: "alert" }, known.down) : null,
-    h("p", { class: "dim" }, tried.length ? words.tryThese : words.askBelow),
-    h(
-      "div",
-      { class: "chips" },
-      tried.map(({ title, text, ask }) => chip(title, text, ask)),
-    ),
-    first && about.tiny ? h("div", { class: "card tiny" }, notes(app), own(app)) : first ? notes(app) : null,
+    { class: "hello" },
+    mark(),
+    h("h1", {}, first ? words.hello : asked.title || session.agent),
+    h("p", {}, first ? words.helloText : asked.description),
+    asked.down ? h("p", { class: "bad", role: "alert" }, asked.down) : null,
+    composer,
+    keys(words),
+    tried.length ? h("h2", { class: "over" }, words.tryOne) : null,
+    tried.length
+      ? h(
+          "div",
+          { class: "eg" },
+          tried.map((one) => tile(...one)),
+        )
+      : null,
+    modelCard(app),
   );
-
-  function suggestion(text) {
-    return { title: "", text, ask: () => app.say(text) };
-  }
 }
 
-function example(one, app) {
-  const text = one[app.language] ?? one.en;
-  return { title: one.title[app.language] ?? one.title.en, text, ask: () => app.example(one, text) };
+/** What surely works here, whoever is asked now. */
+export function examples(app) {
+  const { about, language } = app;
+  return about.examples.map((one) => {
+    const text = one[language] ?? one.en;
+    return [text, one.title[language] ?? one.title.en, () => app.example(one, text), sign(one)];
+  });
 }
 
-function chip(title, text, onclick) {
-  const head = title ? h("strong", {}, title) : null;
-  return h("button", { type: "button", class: "chip large", onclick }, head, h("span", {}, text));
+/** A flow draws, an approval asks, a tool is called: told by what the example needs. */
+function sign({ assistant, kind }) {
+  return kind === "approval" ? ["hand", "human"] : assistant ? ["chart", "step"] : ["tool", ""];
 }
 
-/** What the model is good for and what it is not, and the commands for a better one. */
-function notes({ words, about, language }) {
-  const { name, lines, better } = about.model ?? {};
-  if (!lines?.length) return null;
-  const offer = () => h("p", {}, `${words.better} `, h("code", {}, better), " ", copier(better, words));
+export function tile(text, title, onclick, [name, look] = ["chat", ""]) {
+  const under = title ? h("small", {}, icon(name, `xs ${look}`.trim()), title) : null;
+  return h("button", { type: "button", onclick }, h("b", {}, text), under);
+}
+
+function keys(words) {
+  const key = (text, word) => h("span", {}, h("span", { class: "kbd" }, text), " ", word);
   return h(
     "div",
-    { class: "notes" },
-    h("p", {}, h("strong", {}, `${words.model}: ${name}`), about.tiny ? ` · ${words.tiny}` : null),
-    h(
-      "ul",
-      {},
-      lines.map((line) => h("li", {}, line[language] ?? line.en)),
-    ),
-    better ? offer() : null,
-  );
-}
-
-/** A box for a base URL and a key: what to start the server with. Nothing is sent anywhere. */
-function own({ words }) {
-  const url = field(
-    "url",
-    { title: words.baseUrl, format: "uri" },
-    false,
-    words,
-    "https://api.openai.com/v1",
-  );
-  const model = field("model", { title: words.modelName }, false, words, "gpt-5-mini");
-  const key = field("key", { title: words.apiKey, format: "password" }, false, words);
-  const line = h("pre", { tabindex: "0" });
-  const command = (secret) =>
-    [
-      `OPENAI_BASE_URL=${url.value() ?? ""}`,
-      `OPENAI_API_KEY=${secret}`,
-      `rightseat serve --model openai:${model.value() ?? ""}`,
-    ].join(" ");
-  const show = () => (line.textContent = command(key.value() ? "••••••" : "…"));
-  show();
-  const fields = h("div", { class: "fields", oninput: show }, url.element, model.element, key.element);
-  return h(
-    "details",
-    {},
-    h("summary", {}, words.connectOwn),
-    fields,
-    h("p", { class: "dim" }, words.connectHint),
-    line,
-    copier(() => command(key.value() ?? "…"), words),
+    { class: "hint-keys desk" },
+    key("↵", words.toSend),
+    key("⇧↵", words.toBreak),
+    key(`${COMMAND}K`, words.toSearch),
   );
 }
 
@@ -100,13 +95,17 @@ export function door(app, wrong) {
   };
   const box = h(
     "form",
-    { class: "card key", onsubmit: send },
-    h("h1", {}, words.keyNeeded),
-    wrong ? h("p", { class: "bad", role: "alert" }, words.keyWrong) : null,
+    { class: "card pad col key", onsubmit: send },
+    h("div", { class: "row" }, mark(), h("h1", {}, words.keyNeeded)),
+    wrong ? h("p", { class: "bad small", role: "alert" }, words.keyWrong) : null,
     key.element,
-    h("p", { class: "dim" }, words.keyHint),
-    h("button", { class: "main" }, words.open),
+    h(
+      "div",
+      { class: "row" },
+      h("button", { class: "btn ink" }, words.open),
+      h("span", { class: "tiny dim" }, words.keyHint),
+    ),
   );
-  put(document.querySelector("#app"), h("main", {}, box));
+  put(document.querySelector("#app"), h("main", { class: "gate" }, box));
   box.querySelector("input").focus();
 }

@@ -1,0 +1,120 @@
+// All conversations: searched, with those that were put away.
+
+import { h, put } from "./dom.js";
+import { known } from "./answering.js";
+import { topbar } from "./frame.js";
+import { icon } from "./icons.js";
+import { listKeys, searchBox } from "./lists.js";
+import { learn } from "./words.js";
+import * as server from "./server.js";
+
+learn("en", {
+  withArchived: "Show archived",
+  foundOf: (some, all) => (some === all ? `${all}` : `${some} of ${all}`),
+  archivedMark: "archived",
+});
+learn("zh", {
+  withArchived: "显示已归档",
+  foundOf: (some, all) => (some === all ? `${all}` : `${all} 个中的 ${some} 个`),
+  archivedMark: "已归档",
+});
+
+const MOST = 5000;
+
+export class ThreadsView {
+  constructor(app) {
+    const { words } = app;
+    this.app = app;
+    this.found = [];
+    this.count = h("span", { class: "dim tiny", role: "status" });
+    this.search = searchBox(words, "Esc", () => this.draw());
+    this.archived = h("input", { type: "checkbox", onchange: () => this.load() });
+    this.body = h("div", {}, h("p", { class: "dim" }, words.loading));
+    const begin = { type: "button", class: "btn ink", onclick: () => app.begin() };
+    const bar = topbar(
+      app,
+      {},
+      h("h1", {}, words.threads),
+      this.count,
+      h("span", { class: "grow" }),
+      h("button", begin, icon("edit", "xs"), words.newThread),
+    );
+    const boxes = h(
+      "div",
+      { class: "row" },
+      h("div", { class: "grow" }, this.search.element),
+      h("label", { class: "row small tap" }, this.archived, words.withArchived),
+    );
+    const keys = (event) => listKeys(event, this.search.input);
+    const wrap = h("div", { class: "wrap all", onkeydown: keys }, boxes, this.body);
+    this.element = h("div", { class: "view" }, bar, h("div", { class: "scroller" }, wrap));
+  }
+
+  async show() {
+    await this.load();
+  }
+
+  /** All of them, page by page: the search looks through every title. */
+  async load() {
+    const { words } = this.app;
+    let found = [];
+    try {
+      for (let from = "0"; from && found.length < MOST;) {
+        const page = await server.threads({ from, archived: this.archived.checked });
+        found = [...found, ...page.threads];
+        from = page.more;
+      }
+    } catch (error) {
+      put(this.body, h("p", { class: "bad", role: "alert" }, error.status ? error.message : words.offline));
+      return;
+    }
+    this.found = found;
+    this.draw();
+  }
+
+  draw() {
+    const { threads, words } = this.app;
+    if (this.body.querySelector("form")) return;
+    const focused = document.activeElement?.closest?.(".all li")?.dataset.thread;
+    const asked = this.search.input.value.trim();
+    const shown = threads.shown(asked, this.found);
+    const all = threads.shown("", this.found).length;
+    this.count.textContent = words.foundOf(shown.length, all);
+    const none = h("p", { class: "dim" }, asked ? words.noneFound(asked) : words.noThreads);
+    put(this.body, shown.length ? threads.groups(shown, (one) => this.entry(one, asked)) : none);
+    if (focused) this.body.querySelector(`[data-thread="${CSS.escape(focused)}"] .thread`)?.focus();
+  }
+
+  entry(thread, asked) {
+    const { app } = this;
+    const { threads, words } = app;
+    const name = threads.name(thread);
+    const { title, name: agent } = known(app, thread.agentId);
+    const open = { type: "button", class: "it thread", title: name, onclick: () => threads.open(thread) };
+    const button = h(
+      "button",
+      open,
+      h("b", { class: "cut" }, marked(name, asked)),
+      thread.archived ? h("span", { class: "chip line" }, words.archivedMark) : null,
+      h("span", { class: "grow" }),
+      h("span", { class: "chip sq desk" }, h("span", { class: "cut" }, title || agent)),
+      h("span", { class: "when" }, threads.when(thread)),
+    );
+    const item = h(
+      "li",
+      { dataset: { thread: thread.id } },
+      button,
+      threads.menuButton(thread, () => item),
+    );
+    item.addEventListener("keydown", (event) => threads.key(event, thread, item));
+    return item;
+  }
+}
+
+/** A text with what was looked for marked in it. */
+function marked(text, asked) {
+  const at = asked ? text.toLowerCase().indexOf(asked.toLowerCase()) : -1;
+  if (at < 0) return text;
+  const end = at + asked.length;
+  return [text.slice(0, at), h("mark", {}, text.slice(at, end)), text.slice(end)];
+}
