@@ -57,8 +57,7 @@ async def test_an_answer_can_be_stopped_and_asked_again(tab: BrowserTab) -> None
     await tab.wait_visible(".note", "Stopped.")
     [said] = await tab.read_texts(f"{ANSWER} .prose")
     assert said.count("word") >= 2
-    await tab.page.hover(ANSWER)
-    await tab.click(f"{ANSWER} .foot >> text=Try again")
+    await tab.click(f"{ANSWER} [aria-label='Try again']")
     await tab.wait_gone(".note")
     await tab.wait_visible("button.stop")
     # By the keyboard too.
@@ -73,14 +72,14 @@ async def test_a_question_is_edited_into_a_branch(tab: BrowserTab) -> None:
     await send_message(tab, "second")
     await tab.wait_visible(ANSWER, "You said: second")
     await tab.page.hover(".message.user >> nth=1")
-    await tab.click(".message.user >> nth=1 >> text=Edit")
+    await tab.click(".message.user >> nth=1 >> [aria-label=Edit]")
     await tab.fill_text(".message.user textarea", "third")
     await tab.click("text=Edit and ask again")
     await tab.wait_visible(ANSWER, "You said: third")
     texts = await tab.read_texts(f"{ANSWER} .prose")
     assert texts == ["You said: first", "You said: third"]
     # What was said before the branch is not lost.
-    await tab.click(".threads li:nth-child(2) .thread")
+    await tab.click(".threads li >> nth=1 >> .thread")
     await tab.wait_visible(ANSWER, "You said: second")
 
 
@@ -95,7 +94,7 @@ async def test_conversations_survive_a_reload(tab: BrowserTab) -> None:
     await tab.page.reload()
     await tab.wait_visible(ANSWER, "You said: and this")
     assert len(await tab.read_texts(ANSWER)) == 2
-    await tab.click("text=New conversation")
+    await tab.click("[aria-label='New conversation']")
     await tab.wait_gone(ANSWER)
     await tab.click(".threads >> text=remember me")
     await tab.wait_visible(ANSWER, "You said: and this")
@@ -105,14 +104,26 @@ async def test_conversations_survive_a_reload(tab: BrowserTab) -> None:
 async def test_a_conversation_is_renamed_and_deleted(tab: BrowserTab) -> None:
     await send_message(tab, "short lived")
     await tab.wait_visible(".thread", "short lived")
-    await tab.click("[aria-label='Rename: short lived']")
+    await tab.page.hover(".thread >> text=short lived")
+    await tab.click("[aria-label='More: short lived']")
+    await tab.click("[role=menuitem] >> text=Rename")
     await tab.fill_text(".threads input", "another name")
-    await tab.click(".threads >> text=Save")
+    await tab.page.keyboard.press("Enter")
     await tab.wait_visible(".thread", "another name")
-    await tab.click("[aria-label='Delete: another name']")
-    await tab.click(".threads button.danger")
+    await wait_for_expression(tab, "document.title === 'another name · rightseat'")
+    await tab.page.focus(".thread >> text=another name")
+    await tab.page.keyboard.press("Delete")
     await tab.page.locator(".thread", has_text="another name").wait_for(state="detached")
     await tab.wait_gone(ANSWER)
+    # The way back is open for some seconds.
+    await tab.click(".toast >> text=Undo")
+    await tab.wait_visible(ANSWER, "You said: short lived")
+    await tab.page.focus(".thread >> text=another name")
+    await tab.page.keyboard.press("Delete")
+    await tab.wait_visible(".toast", "“another name” deleted")
+    await tab.page.reload()
+    await tab.wait_visible("#say")
+    assert "another name" not in "".join(await tab.read_texts(".thread"))
 
 
 @pytest.mark.demand("playground.thread_list_survives_reload")
@@ -226,7 +237,7 @@ async def test_a_flow_is_drawn_run_and_looked_into(tab: BrowserTab) -> None:
 
 @pytest.mark.demand("playground.agents_live_state_tree")
 async def test_an_agents_state_is_a_tree_with_changes_marked(tab: BrowserTab) -> None:
-    await tab.click("button:text-is('Inspector')")
+    await tab.click("[aria-label=Inspector]")
     await send_message(tab, "walk")
     await tab.wait_visible(ANSWER, "Done: arrived")
     await tab.click("[role=tab] >> text=State")
@@ -241,7 +252,7 @@ async def test_an_agents_state_is_a_tree_with_changes_marked(tab: BrowserTab) ->
 
 @pytest.mark.demand("playground.inspector_event_stream_run", "playground.inspector_wire_view_same")
 async def test_the_inspector_tells_times_events_and_bytes(tab: BrowserTab) -> None:
-    await tab.click("button:text-is('Inspector')")
+    await tab.click("[aria-label=Inspector]")
     await send_message(tab, "orders")
     await tab.wait_visible(ANSWER, "Done:")
     await tab.wait_visible(".facts", "to the first token")
@@ -263,7 +274,7 @@ async def test_the_inspector_tells_times_events_and_bytes(tab: BrowserTab) -> No
 
 @pytest.mark.demand("playground.inspector_save_test_turns")
 async def test_a_run_is_saved_as_a_test(tab: BrowserTab) -> None:
-    await tab.click("button:text-is('Inspector')")
+    await tab.click("[aria-label=Inspector]")
     await send_message(tab, "orders")
     await tab.wait_visible(ANSWER, "Done:")
     async with tab.page.expect_download() as pending:
@@ -286,7 +297,7 @@ async def test_plugins_are_told_of_and_tried(tab: BrowserTab) -> None:
 
 @pytest.mark.demand("playground.set_doctor_knows_fixes")
 async def test_set_up_tells_how_clients_are_connected(tab: BrowserTab, server: RightseatProcess) -> None:
-    await tab.click("[data-view=setup]")
+    await tab.click("[data-view=connect]")
     await tab.wait_visible(".client pre", f'<CopilotKit runtimeUrl="{server.url}/copilotkit">')
     names = await tab.read_texts(".client h3")
     assert {"OpenBB Workspace", "OpenAI (Python)", "MCP (Claude Code)"} <= set(names)
@@ -302,28 +313,28 @@ async def test_the_api_is_a_page(tab: BrowserTab, server: RightseatProcess) -> N
 
 @pytest.mark.demand("playground.light_dark_keyboard_first")
 async def test_in_chinese_in_the_dark_and_on_a_phone(tab: BrowserTab) -> None:
-    await tab.click("header >> text=中文")
-    await tab.wait_visible("button", "发送")
+    await tab.click(".rail [aria-label=中文]")
+    await tab.wait_visible("[aria-label=发送]")
     await tab.page.reload()
-    await tab.wait_visible("button", "发送")
+    await tab.wait_visible("[aria-label=发送]")
     assert await tab.page.evaluate("document.documentElement.lang") == "zh"
     await tab.click("[aria-label=浅色或深色]")
     theme = await tab.page.evaluate("document.documentElement.dataset.theme")
     back = await tab.page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (theme, back) == ("dark", "rgb(15, 19, 24)")
+    assert (theme, back) == ("dark", "rgb(16, 17, 21)")
     await tab.page.set_viewport_size({"width": 375, "height": 700})
     await send_message(tab, "prose")
     await tab.wait_visible(f"{ANSWER} table")
     assert await tab.page.evaluate("document.documentElement.scrollWidth") <= 375
-    await tab.click("header .menu")
-    await tab.wait_visible(".side .thread")
+    await tab.click(".topbar [aria-label=会话]")
+    await tab.wait_visible(".list .thread")
 
 
 VIEWS = {
     "chat": ".question form",
     "flows": "svg.flow",
     "plugins": ".plugin",
-    "setup": ".client",
+    "connect": ".client",
     "api": ".api .operation",
 }
 
@@ -338,7 +349,7 @@ async def test_nothing_keeps_anyone_out(tab: BrowserTab, theme: str, record_driv
     await tab.page.reload()
     await send_message(tab, "deliver")
     await tab.wait_visible(".question form")
-    await tab.click("button:text-is('Inspector')")
+    await tab.click("[aria-label=Inspector]")
     # In the other light only the colours are others.
     rules = {"runOnly": ["color-contrast"]} if theme == "dark" else {}
     await tab.page.evaluate(source)
