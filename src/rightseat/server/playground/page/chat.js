@@ -122,12 +122,12 @@ export class Chat {
   reset() {
     this.views.clear();
     this.following = true;
-    this.hello?.remove();
-    this.hello = null;
     put(this.log);
     put(this.choice, whom(this.app));
     this.shown.hidden = !this.app.about.examples.length;
     this.composer.answers();
+    const { talk } = this.app;
+    this.empty(!talk.items.length && !talk.running, true);
     this.draw();
   }
 
@@ -185,23 +185,25 @@ export class Chat {
   }
 
   /** Without a word yet: the welcome, with the composer in it; else the composer is below. */
-  empty(yes) {
+  empty(yes, anew = false) {
     const { opening } = this.app.session;
     const greets = yes && !opening;
     const loading = this.log.querySelector(".opening");
     if (!(yes && opening)) loading?.remove();
     else if (!loading) this.log.append(h("p", { class: "opening dim" }, this.app.words.loading));
     const { element, box } = this.composer;
-    if (greets ? this.hello : element.parentNode === this.inner) return;
+    if (!anew && greets === Boolean(this.hello) && element.isConnected) return;
+    if (anew && !greets && !this.hello && element.isConnected) return;
     // What is put elsewhere loses the focus.
-    const focused = element.contains(document.activeElement) ? document.activeElement : null;
-    this.hello?.remove();
+    const focused = element.contains(document.activeElement) || this.hello?.contains(document.activeElement);
+    const before = this.hello;
     this.hello = greets ? welcome(this.app, element) : null;
     if (greets) this.scroller.prepend(this.hello);
     else this.inner.append(element);
+    before?.remove();
     this.log.hidden = greets;
     this.dock.classList.toggle("bare", greets);
-    if (focused) (focused.isConnected ? focused : box).focus();
+    if (focused) box.focus();
   }
 
   suggest(prompts) {
