@@ -44,7 +44,7 @@ async def test_the_page_of_the_wheel_needs_no_other_host_and_no_npm(wheel: Path,
     home = install_wheel(wheel, tmp_path)
     async with make_server(home) as server, browser.launch_chromium() as chromium, chromium.open_tab() as tab:
         await tab.open_url(server.url)
-        await tab.click(".chip.large >> nth=1")
+        await tab.click(".eg button >> nth=1")
         await tab.wait_visible(".artifact canvas")
         await tab.click(".artifact summary")
         await tab.wait_visible(".artifact td", "Jan")
@@ -55,7 +55,7 @@ async def test_the_page_of_the_wheel_needs_no_other_host_and_no_npm(wheel: Path,
     async with make_server(home) as server, browser.launch_chromium() as chromium, chromium.open_tab() as tab:
         tab.expect_problem("404|echarts")
         await tab.open_url(server.url)
-        await tab.click(".chip.large >> nth=1")
+        await tab.click(".eg button >> nth=1")
         await tab.wait_visible(".artifact", "Run “make assets” to download it")
         await tab.wait_visible(".artifact td", "Jan")
         await tab.wait_visible(ANSWER, "The best month was June.")

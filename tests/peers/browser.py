@@ -111,9 +111,10 @@ class Chromium:
 
 
 @contextlib.asynccontextmanager
-async def launch_chromium() -> AsyncIterator[Chromium]:
+async def launch_chromium(*flags: str) -> AsyncIterator[Chromium]:
     async with load_playwright() as driver:
-        browser = await driver.chromium.launch(executable_path=CHROMIUM.find_or_install(), args=list(CHROMIUM_FLAGS))
+        args = [*CHROMIUM_FLAGS, *flags]
+        browser = await driver.chromium.launch(executable_path=CHROMIUM.find_or_install(), args=args)
         try:
             yield Chromium(browser)
         finally:

@@ -36,44 +36,44 @@ async def tab(chromium: Chromium, server: RightseatProcess) -> AsyncIterator[Bro
         yield found
 
 
-@pytest.mark.demand("playground.opens_three_example_chips")
-async def test_the_page_says_that_the_model_is_tiny_and_how_to_bring_another(tab: BrowserTab) -> None:
-    await tab.wait_visible(".tiny", "The built-in model is very small")
-    await tab.click(".tiny summary")
-    await tab.page.get_by_label("Model's name").fill("qwen3")
-    await tab.wait_visible(".tiny pre", "rightseat serve --model openai:qwen3")
+@pytest.mark.demand("playground.opens_three_example_chips", "playground.welcome_model_card")
+async def test_the_page_says_that_the_model_is_built_in_and_leads_to_another(tab: BrowserTab) -> None:
+    await tab.wait_visible(".now .chip", "built in")
+    await tab.wait_visible(".now .chip", "Knows little")
+    await tab.click(".now >> text=Connect a model")
+    await tab.wait_visible(".topbar h1", "Models")
 
 
 @pytest.mark.demand("playground.page_says_what_model_is_for")
 async def test_the_page_says_what_the_model_is_for(tab: BrowserTab) -> None:
-    await tab.wait_visible(".tiny .notes", "SmolLM2-135M-Instruct")
-    await tab.wait_visible(".tiny .notes", "Not for: reasoning, long texts")
+    await tab.wait_visible(".now b", "SmolLM2-135M-Instruct")
+    await tab.wait_visible(".now", "Not for: reasoning, long texts")
     if suggest_model(get_machine().memory, cores=get_machine().cores):
-        await tab.wait_visible(".tiny .notes code", "rightseat models pull qwen3-")
-    await tab.click("header >> text=中文")
-    await tab.wait_visible(".tiny .notes", "不适合：推理、长文本")
+        await tab.wait_visible(".now code", "rightseat models pull qwen3-")
+    await tab.click(".rail [aria-label=中文]")
+    await tab.wait_visible(".now", "不适合：推理、长文本")
 
 
 @pytest.mark.demand("playground.opens_three_example_chips", "playground.playwright_real_server_embedded")
 @pytest.mark.parametrize("language", ["English", "中文"])
 async def test_a_tool_call(tab: BrowserTab, language: str) -> None:
     if language != "English":
-        await tab.click(f"header >> text={language}")
-    await tab.click(".chip.large >> nth=0")
+        await tab.click(f".rail [aria-label={language}]")
+    await tab.click(".eg button >> nth=0")
     await tab.wait_visible(".call[data-state=done] code", "demo_clock")
     await tab.wait_visible(f"{ANSWER}[aria-busy=false] .prose", ":")
 
 
 @pytest.mark.demand("playground.opens_three_example_chips")
 async def test_a_flow_with_a_chart(tab: BrowserTab) -> None:
-    await tab.click(".chip.large >> nth=1")
+    await tab.click(".eg button >> nth=1")
     await tab.wait_visible(".artifact canvas")
     await tab.wait_visible(ANSWER, "The best month was June.")
 
 
 @pytest.mark.demand("playground.opens_three_example_chips")
 async def test_an_approval(tab: BrowserTab) -> None:
-    await tab.click(".chip.large >> nth=2")
+    await tab.click(".eg button >> nth=2")
     await tab.wait_visible(".question", "demo_book")
     await tab.click(".question >> button:text-is('Allow')")
     await tab.wait_visible(".call[data-state=done] .result", "A table for 2 is booked.")
@@ -104,7 +104,7 @@ async def test_the_exact_prompt_and_grammar_are_shown(chromium: Chromium, tmp_pa
         tab.page.set_default_timeout(60_000)
         await send_message(tab, "Track parcel A7, please")
         await tab.wait_visible(f"{ANSWER}[aria-busy=false]")
-        await tab.click("button:text-is('Inspector')")
+        await tab.click("[aria-label=Inspector]")
         await tab.click("[role=tab] >> text=Prompt")
         await tab.wait_visible(".inspected pre", "<|im_start|>user")
         await tab.wait_visible(".inspected pre", "root ::=")

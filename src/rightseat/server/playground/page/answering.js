@@ -1,6 +1,6 @@
 // Who answers: the assistant, its model, its tools, and what that model can do.
 
-import { h } from "./dom.js";
+import { h, copier } from "./dom.js";
 import { icon } from "./icons.js";
 import { learn } from "./words.js";
 
@@ -118,6 +118,16 @@ export function modelCard(app) {
       h("div", { class: "can" }, abilities(model, tools, words)),
       lines.map((line) => h("p", { class: "small mid" }, line[language] ?? line.en)),
     ),
+    about.model?.better && lines.length ? better(about.model.better, words) : null,
+  );
+}
+
+function better(line, words) {
+  return h(
+    "div",
+    { class: "row better" },
+    h("span", { class: "grow small" }, `${words.better} `, h("code", {}, line)),
+    copier(line, words),
   );
 }
 

@@ -4,6 +4,7 @@ import { h, put } from "./dom.js";
 import { content, part, shelf, TooLarge } from "./attachments.js";
 import { answering } from "./answering.js";
 import { icon } from "./icons.js";
+import { Microphone } from "./microphone.js";
 
 const TALLEST = 240;
 
@@ -39,6 +40,7 @@ export class Composer {
       this.clip(),
       this.model,
       h("span", { class: "grow" }),
+      Microphone.works(app) ? new Microphone(app, (text) => this.heard(text)).button : null,
       this.place,
     );
     this.form = h(
@@ -132,6 +134,14 @@ export class Composer {
     this.send.disabled = !this.box.value.trim() && !this.parts.length;
     this.box.style.height = "auto";
     if (this.box.value) this.box.style.height = `${Math.min(this.box.scrollHeight, TALLEST)}px`;
+  }
+
+  /** What was spoken goes to the end of what is written: it is read before it is sent. */
+  heard(text) {
+    const written = this.box.value;
+    this.box.value = written && !/\s$/.test(written) ? `${written} ${text}` : written + text;
+    this.typed();
+    this.box.focus();
   }
 
   key(event) {

@@ -45,7 +45,7 @@ export function folded(props, summary, make) {
 
 /** A button that copies a text and says so. */
 export function copier(text, words) {
-  const button = h("button", { type: "button", class: "quiet", onclick: copy }, words.copy);
+  const button = h("button", { type: "button", class: "btn quiet sm", onclick: copy }, words.copy);
   async function copy() {
     const done = await copied(typeof text === "function" ? text() : text);
     button.textContent = done ? words.copied : words.notCopied;

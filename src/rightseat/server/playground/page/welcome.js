@@ -36,7 +36,7 @@ export function welcome(app, composer) {
   const tried = first ? examples(app) : asked.suggestions.map((text) => [text, "", () => app.say(text)]);
   return h(
     "div",
-    { class: "hello" },
+    { class: "hello welcome" },
     mark(),
     h("h1", {}, first ? words.hello : asked.title || session.agent),
     h("p", {}, first ? words.helloText : asked.description),
