@@ -5,19 +5,7 @@ import { known } from "./answering.js";
 import { topbar } from "./frame.js";
 import { icon } from "./icons.js";
 import { listKeys, searchBox } from "./lists.js";
-import { learn } from "./words.js";
 import * as server from "./server.js";
-
-learn("en", {
-  withArchived: "Show archived",
-  foundOf: (some, all) => (some === all ? `${all}` : `${some} of ${all}`),
-  archivedMark: "archived",
-});
-learn("zh", {
-  withArchived: "显示已归档",
-  foundOf: (some, all) => (some === all ? `${all}` : `${all} 个中的 ${some} 个`),
-  archivedMark: "已归档",
-});
 
 const MOST = 5000;
 
@@ -43,7 +31,7 @@ export class ThreadsView {
       "div",
       { class: "row" },
       h("div", { class: "grow" }, this.search.element),
-      h("label", { class: "row small tap" }, this.archived, words.withArchived),
+      h("label", { class: "row small tap" }, this.archived, words.ofThreads.withArchived),
     );
     const keys = (event) => listKeys(event, this.search.input);
     const wrap = h("div", { class: "wrap all", onkeydown: keys }, boxes, this.body);
@@ -79,8 +67,8 @@ export class ThreadsView {
     const asked = this.search.input.value.trim();
     const shown = threads.shown(asked, this.found);
     const all = threads.shown("", this.found).length;
-    this.count.textContent = words.foundOf(shown.length, all);
-    const none = h("p", { class: "dim" }, asked ? words.noneFound(asked) : words.noThreads);
+    this.count.textContent = words.ofThreads.foundOf(shown.length, all);
+    const none = h("p", { class: "dim" }, asked ? words.ofThreads.noneFound(asked) : words.noThreads);
     put(this.body, shown.length ? threads.groups(shown, (one) => this.entry(one, asked)) : none);
     if (focused) this.body.querySelector(`[data-thread="${CSS.escape(focused)}"] .thread`)?.focus();
   }
@@ -95,7 +83,7 @@ export class ThreadsView {
       "button",
       open,
       h("b", { class: "cut" }, marked(name, asked)),
-      thread.archived ? h("span", { class: "chip line" }, words.archivedMark) : null,
+      thread.archived ? h("span", { class: "chip line" }, words.ofThreads.archivedMark) : null,
       h("span", { class: "grow" }),
       h("span", { class: "chip sq desk" }, h("span", { class: "cut" }, title || agent)),
       h("span", { class: "when" }, threads.when(thread)),

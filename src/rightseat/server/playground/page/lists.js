@@ -7,8 +7,8 @@ export function searchBox(words, shortcut, oninput) {
   const props = {
     type: "search",
     class: "input",
-    "aria-label": words.search,
-    placeholder: words.searchShort,
+    "aria-label": words.ofThreads.search,
+    placeholder: words.ofThreads.searchShort,
   };
   const input = h("input", { ...props, oninput });
   input.addEventListener("keydown", (event) => {

@@ -6,18 +6,22 @@ import { learn } from "./words.js";
 import * as server from "./server.js";
 
 learn("en", {
-  record: "Speak",
-  recording: "Stop recording",
-  transcribing: "Writing down …",
-  noMicrophone: "The microphone cannot be used. Allow it for this page in the browser.",
-  nothingHeard: "Nothing was heard.",
+  ofSpeech: {
+    record: "Speak",
+    recording: "Stop recording",
+    transcribing: "Writing down …",
+    noMicrophone: "The microphone cannot be used. Allow it for this page in the browser.",
+    nothingHeard: "Nothing was heard.",
+  },
 });
 learn("zh", {
-  record: "语音输入",
-  recording: "停止录音",
-  transcribing: "正在转写…",
-  noMicrophone: "无法使用麦克风。请在浏览器中允许本页使用麦克风。",
-  nothingHeard: "没有听到内容。",
+  ofSpeech: {
+    record: "语音输入",
+    recording: "停止录音",
+    transcribing: "正在转写…",
+    noMicrophone: "无法使用麦克风。请在浏览器中允许本页使用麦克风。",
+    nothingHeard: "没有听到内容。",
+  },
 });
 
 const RATE = 16_000;
@@ -39,7 +43,7 @@ export class Microphone {
   }
 
   label(word, sign) {
-    const text = this.app.words[word];
+    const text = this.app.words.ofSpeech[word];
     this.button.setAttribute("aria-label", text);
     this.button.title = text;
     this.button.dataset.state = word;
@@ -53,7 +57,7 @@ export class Microphone {
     try {
       stream = await navigator.mediaDevices.getUserMedia({ audio: true });
     } catch {
-      return chat.tell(words.noMicrophone);
+      return chat.tell(words.ofSpeech.noMicrophone);
     }
     chat.tell("");
     const parts = [];
@@ -79,7 +83,7 @@ export class Microphone {
     try {
       const text = await server.transcribe(await waved(recording), "recording.wav");
       if (text.trim()) this.heard(text.trim());
-      else chat.tell(words.nothingHeard);
+      else chat.tell(words.ofSpeech.nothingHeard);
     } catch (error) {
       chat.tell(error.status ? error.message : words.offline);
     }

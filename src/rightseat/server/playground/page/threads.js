@@ -7,43 +7,8 @@ import { listKeys, phoneCloser, searchBox } from "./lists.js";
 import { openMenu } from "./menu.js";
 import { toast } from "./toast.js";
 import { COMMAND } from "./welcome.js";
-import { learn } from "./words.js";
 import * as server from "./server.js";
-
-learn("en", {
-  search: "Search conversations",
-  searchShort: "Search",
-  today: "Today",
-  yesterday: "Yesterday",
-  week: "Last 7 days",
-  older: "Older",
-  moreOf: (name) => `More: ${name}`,
-  archive: "Archive",
-  unarchive: "Restore",
-  deleted: (name) => `“${name}” deleted`,
-  archived: (name) => `“${name}” archived`,
-  undo: "Undo",
-  noneFound: (text) => `Nothing found for “${text}”`,
-  allThreads: "All conversations",
-  untitled: "Without a title",
-});
-learn("zh", {
-  search: "搜索会话",
-  searchShort: "搜索",
-  today: "今天",
-  yesterday: "昨天",
-  week: "最近 7 天",
-  older: "更早",
-  moreOf: (name) => `更多操作：${name}`,
-  archive: "归档",
-  unarchive: "恢复",
-  deleted: (name) => `已删除“${name}”`,
-  archived: (name) => `已归档“${name}”`,
-  undo: "撤销",
-  noneFound: (text) => `没有找到“${text}”`,
-  allThreads: "全部会话",
-  untitled: "未命名",
-});
+import "./thread_words.js";
 
 const GROUPS = ["today", "yesterday", "week", "older"];
 
@@ -110,8 +75,13 @@ export class Threads {
     const focused = document.activeElement?.closest?.(".list li")?.dataset.thread;
     const asked = this.search.input.value.trim();
     const shown = this.shown(asked);
-    const none = h("p", { class: "dim small pad" }, asked ? words.noneFound(asked) : words.noThreads);
-    const all = this.more || asked ? h("a", { class: "it", href: "#/threads" }, words.allThreads) : null;
+    const none = h(
+      "p",
+      { class: "dim small pad" },
+      asked ? words.ofThreads.noneFound(asked) : words.noThreads,
+    );
+    const all =
+      this.more || asked ? h("a", { class: "it", href: "#/threads" }, words.ofThreads.allThreads) : null;
     put(this.list, shown.length ? this.groups(shown, (one) => this.entry(one)) : none, all);
     if (focused) this.list.querySelector(`[data-thread="${CSS.escape(focused)}"] .thread`)?.focus();
   }
@@ -131,15 +101,15 @@ export class Threads {
       .map(([name, members]) =>
         h(
           "section",
-          { "aria-label": words[name] },
-          h("h3", { class: "group" }, words[name]),
+          { "aria-label": words.ofThreads[name] },
+          h("h3", { class: "group" }, words.ofThreads[name]),
           h("ul", { class: "threads" }, members.map(entry)),
         ),
       );
   }
 
   name(thread) {
-    return thread.name || this.app.words.untitled;
+    return thread.name || this.app.words.ofThreads.untitled;
   }
 
   when(thread) {
@@ -190,7 +160,7 @@ export class Threads {
   /** The button of a conversation's menu; `item()` is where its name is edited. */
   menuButton(thread, item) {
     const { words } = this.app;
-    const label = words.moreOf(this.name(thread));
+    const label = words.ofThreads.moreOf(this.name(thread));
     const props = { type: "button", class: "icon sm mo", "aria-haspopup": "menu", "aria-label": label };
     const button = h("button", { ...props, onclick: () => this.menu(button, thread, item()) });
     button.append(icon("more", "s fat"));
@@ -200,8 +170,8 @@ export class Threads {
   menu(button, thread, item) {
     const { words } = this.app;
     const away = thread.archived
-      ? { label: words.unarchive, icon: "box", act: () => this.restore(thread) }
-      : { label: words.archive, icon: "box", key: "E", act: () => this.archive(thread, item) };
+      ? { label: words.ofThreads.unarchive, icon: "box", act: () => this.restore(thread) }
+      : { label: words.ofThreads.archive, icon: "box", key: "E", act: () => this.archive(thread, item) };
     const entries = [
       { label: words.rename, icon: "edit", key: "F2", act: () => this.rename(thread, item) },
       away,
@@ -257,11 +227,11 @@ export class Threads {
 
   /** Deleted on the server only when the way back has closed. */
   remove(thread, item) {
-    this.hide(thread, item, this.app.words.deleted, () => server.remove(thread.id));
+    this.hide(thread, item, this.app.words.ofThreads.deleted, () => server.remove(thread.id));
   }
 
   archive(thread, item) {
-    this.hide(thread, item, this.app.words.archived, () => server.archive(thread.id, true));
+    this.hide(thread, item, this.app.words.ofThreads.archived, () => server.archive(thread.id, true));
   }
 
   restore(thread) {
@@ -287,7 +257,7 @@ export class Threads {
       await this.change(act);
       this.hidden.delete(thread.id);
     };
-    toast(told(this.name(thread)), { undo: back, undoWord: words.undo, kept });
+    toast(told(this.name(thread)), { undo: back, undoWord: words.ofThreads.undo, kept });
   }
 
   /** The focus goes to the one beside, where `item` was. */

@@ -5,20 +5,24 @@ import { askedName } from "./answering.js";
 import { learn } from "./words.js";
 
 learn("en", {
-  asking: "Asking",
-  calling: "Calling",
-  stepping: "Step",
-  reconnecting: "Reconnecting",
-  answeringNow: "Answering",
-  stopsIt: "stops it",
+  awaited: {
+    asking: "Asking",
+    calling: "Calling",
+    stepping: "Step",
+    reconnecting: "Reconnecting",
+    answering: "Answering",
+  },
+  escapeStops: "stops it",
 });
 learn("zh", {
-  asking: "正在询问",
-  calling: "正在调用",
-  stepping: "步骤",
-  reconnecting: "正在重新连接",
-  answeringNow: "正在回答",
-  stopsIt: "停止",
+  awaited: {
+    asking: "正在询问",
+    calling: "正在调用",
+    stepping: "步骤",
+    reconnecting: "正在重新连接",
+    answering: "正在回答",
+  },
+  escapeStops: "停止",
 });
 
 const OFTEN = 100;
@@ -34,7 +38,7 @@ export class Waiting {
       { class: "dim tiny desk" },
       h("span", { class: "kbd" }, "Esc"),
       " ",
-      app.words.stopsIt,
+      app.words.escapeStops,
     );
     this.element = h(
       "div",
@@ -57,7 +61,7 @@ export class Waiting {
     if (key !== this.key) {
       this.key = key;
       this.began = performance.now();
-      put(this.what, this.app.words[kind], name ? [" ", h("b", {}, name)] : null);
+      put(this.what, this.app.words.awaited[kind], name ? [" ", h("b", {}, name)] : null);
     }
     this.timer ??= setInterval(() => this.tick(), OFTEN);
     return this.tick();
@@ -86,5 +90,5 @@ export function awaited(app) {
   if (call) return ["calling", call.name];
   if (talk.node) return ["stepping", talk.node];
   const writing = items.findLast((item) => item.kind === "message" && item.open && item.text);
-  return writing ? ["answeringNow", ""] : ["asking", askedName(app)];
+  return writing ? ["answering", ""] : ["asking", askedName(app)];
 }
