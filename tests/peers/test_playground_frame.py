@@ -314,7 +314,7 @@ async def test_the_welcome_shows_ones_own_model_and_its_tools(tab: BrowserTab, s
 
 
 PLACES = ("chat", "flows", "models", "plugins", "connect", "api")
-SMALL = """() => [...document.querySelectorAll('button, a[href], select, input, summary, textarea')]
+SMALL = """(root) => [...document.querySelector(root).querySelectorAll('button, a[href], select, input, summary, textarea')]
   .filter((one) => one.checkVisibility({opacityProperty: true}) && !one.closest('.prose, .skip, .inspector'))
   .filter((one) => { const {width, height} = (one.closest('label, .choose') ?? one).getBoundingClientRect();
     return width > 0 && (width < 44 || height < 44); })
@@ -327,10 +327,10 @@ async def test_on_a_phone_every_place_is_reached_and_every_target_is_large(tab: 
     await look_at(tab, PHONE, language)
     await send_message(tab, "hello")
     await tab.wait_visible(ANSWER)
-    assert await tab.page.evaluate(SMALL) == []
+    assert await tab.page.evaluate(SMALL, "body") == []
     await tab.click(".topbar .icon.phone >> nth=0")
     await tab.wait_visible(".list .thread", "hello")
-    assert await tab.page.evaluate(SMALL) == []
+    assert await tab.page.evaluate(SMALL, "body") == []
     await tab.click(".list .title .phone")
     await tab.page.locator(".list").wait_for(state="hidden")
     assert await tab.page.evaluate(HAS_FOCUS)
@@ -340,13 +340,12 @@ async def test_on_a_phone_every_place_is_reached_and_every_target_is_large(tab: 
             await direct.click()
         else:
             await tab.click(".rail .go.phone")
-            assert await tab.page.evaluate(SMALL) == []
+            assert await tab.page.evaluate(SMALL, "dialog") == []
             await tab.click(f"dialog [href='#/{place}']")
         await wait_for_expression(tab, f"location.hash.startsWith('#/{place}')")
         assert await tab.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    fonts = (
-        "[...document.querySelectorAll('input, textarea, select')].map(e => parseFloat(getComputedStyle(e).fontSize))"
-    )
+    fonts = """[...document.querySelectorAll('input:not([hidden]), textarea, select')]
+      .map((one) => parseFloat(getComputedStyle(one).fontSize))"""
     await tab.click(".rail [data-view=chat]")
     assert min(await tab.page.evaluate(fonts)) >= 16
 
