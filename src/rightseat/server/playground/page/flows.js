@@ -1,190 +1,229 @@
-// The flows of every plugin, drawn. While one runs its step is lit; a click shows what went in and came out.
+// The flows of every plugin: a list, the chosen one drawn, and its run beside it. While one runs its step is lit.
 
+import { Canvas } from "./canvas.js";
 import { h, put } from "./dom.js";
-import { FailureCard } from "./cards.js";
-import { graph } from "./graph.js";
-import { QuestionCard } from "./questions.js";
-import { value } from "./values.js";
-import { learn } from "./words.js";
+import { listVisits, runState, runTime, takenLines } from "./flowrun.js";
+import { topbar } from "./frame.js";
+import { FlowGraph, loadLayout } from "./graph.js";
+import { icon } from "./icons.js";
+import { Listing } from "./listing.js";
+import { RunPanel, seconds } from "./runpanel.js";
+import "./flowwords.js";
 import * as server from "./server.js";
 
-learn("en", {
-  runFlow: "Run",
-  askFlow: "Your question",
-  noFlows: "No plugin here has flows. docs/flows.md shows how to write one.",
-  input: "Input",
-  output: "Output",
-  clickStep: "Click a step to see its input and output.",
-  notRun: "This step has not run yet.",
-  times: "times",
-  toTalk: "See the conversation",
-});
-learn("zh", {
-  runFlow: "运行",
-  askFlow: "你的问题",
-  noFlows: "这里没有带流程的插件。docs/flows.zh.md 介绍如何编写。",
-  input: "输入",
-  output: "输出",
-  clickStep: "点击步骤查看输入和输出。",
-  notRun: "此步骤尚未运行。",
-  times: "次",
-  toTalk: "查看对话",
-});
-
-const ASKING = { question: QuestionCard, failure: FailureCard };
+const MOST_RUNS = 50;
+/** The runs that were started on this page, the last one first: {flow, text, at, agent, thread, talk}. */
+const runs = [];
+let opened = "";
 
 export class FlowsView {
   constructor(app) {
+    const { words } = app;
     this.app = app;
-    this.element = h("div", { class: "page flows" });
-    this.boxes = new Map();
+    this.listing = new Listing(app, {
+      title: words.flows,
+      hint: words.findFlow,
+      choose: (entry) => this.open(entry.flow),
+    });
+    this.list = this.listing.element;
+    this.panel = new RunPanel(app, {
+      run: (text) => this.run(text),
+      stop: () => app.stop(),
+      look: (name, at) => this.look(name, at),
+      reopen: (run) => this.select(run),
+      close: () => this.sheet(false),
+    });
+    this.canvas = new Canvas(words, () => this.covered());
+    this.title = h("h1", { class: "cut" });
+    this.plugin = h("span", { class: "chip cut desk" });
+    this.about = h("p", { class: "about small mid" });
+    const show = { type: "button", class: "icon phone runopen", "aria-label": words.runPanel };
+    this.opener = h("button", { ...show, onclick: () => this.sheet(true) }, icon("play"));
+    const bar = topbar(
+      app,
+      { list: words.allFlows },
+      this.title,
+      this.plugin,
+      h("span", { class: "grow" }),
+      this.opener,
+    );
+    this.steps = h("div", { class: "scroller plain", hidden: true });
+    this.body = h("div", { class: "body" }, this.canvas.element, this.steps, this.panel.element);
+    this.element = h("div", { class: "view flows" });
+    this.whole = [bar, this.about, this.body];
+    this.selected = null;
   }
 
   async show() {
     const { words } = this.app;
-    put(this.element, h("p", { class: "dim" }, words.loading));
+    if (!this.plugins) put(this.element, h("p", { class: "wrap dim", role: "status" }, words.loading));
     try {
       const all = await server.get("/playground/flows");
-      this.plugins = all.filter((one) => one.flows.length || one.broken.length);
+      this.plugins = all.filter((plugin) => plugin.flows.length || plugin.broken.length);
     } catch (error) {
-      put(this.element, h("p", { class: "bad", role: "alert" }, error.message));
+      put(this.element, h("p", { class: "wrap bad", role: "alert" }, error.message));
       return;
     }
-    if (!this.plugins.length) {
-      put(this.element, h("p", { class: "dim" }, words.noFlows));
+    this.listing.show(this.plugins.map((plugin) => this.group(plugin)));
+    const flows = this.plugins.flatMap((plugin) => plugin.flows);
+    const flow = flows.find((one) => one.id === opened) ?? flows[0];
+    if (!flow) {
+      put(
+        this.element,
+        topbar(this.app, { list: words.allFlows }),
+        h("p", { class: "wrap dim" }, words.noFlows),
+      );
       return;
     }
-    this.place = h("div", { class: "drawn" });
-    const list = h(
-      "nav",
-      { class: "list", "aria-label": words.flows },
-      this.plugins.map((one) => this.listed(one)),
-    );
-    put(this.element, list, this.place);
-    const flows = this.plugins.flatMap((one) => one.flows);
-    const first = flows.find((one) => one.id === this.flow?.id) ?? flows[0];
-    if (first) this.open(first);
+    if (this.element.firstChild !== this.whole[0]) put(this.element, this.whole);
+    await this.open(flow);
   }
 
-  listed({ name, flows, broken }) {
-    const entry = (flow) => {
-      const props = { type: "button", class: "quiet", dataset: { flow: flow.id } };
-      return h("button", { ...props, onclick: () => this.open(flow) }, flow.name);
-    };
-    return [h("h2", {}, name), flows.map(entry), broken.map((text) => h("p", { class: "bad" }, text))];
+  group({ name, flows, broken }) {
+    const entry = (flow) => ({
+      id: flow.id,
+      flow: { ...flow, plugin: name },
+      title: flow.name,
+      text: `${flow.name} ${flow.description}`,
+      inner: () => [h("span", { class: "cut" }, flow.name), this.last(flow)],
+    });
+    const notes = broken.map((text) => h("p", { class: "bad tiny problem" }, text));
+    return { name, entries: flows.map(entry), notes };
   }
 
-  open(flow) {
+  /** How the last run of a flow ended. */
+  last(flow) {
+    const run = runs.find((one) => one.flow === flow.id);
+    const state = run && runState(run.talk);
+    const [look, name] =
+      { done: ["ok", "check"], failed: ["bad", "x"], asking: ["warn", "hand"] }[state] ?? [];
+    return look
+      ? h("span", { class: `lastrun ${look}`, title: this.app.words[`state_${state}`] }, icon(name, "xs"))
+      : null;
+  }
+
+  async open(flow) {
     const { words } = this.app;
+    const plugin = this.plugins.find((one) => one.flows.some(({ id }) => id === flow.id));
     this.flow = flow;
-    this.looked = "";
-    for (const one of this.element.querySelectorAll("[data-flow]")) {
-      if (one.dataset.flow === flow.id) one.setAttribute("aria-current", "true");
-      else one.removeAttribute("aria-current");
+    opened = flow.id;
+    this.selected = null;
+    this.listing.mark(flow.id);
+    put(this.title, flow.name);
+    this.title.title = flow.name;
+    put(this.plugin, plugin.name);
+    put(this.about, flow.description);
+    this.about.title = flow.description;
+    this.about.hidden = !flow.description;
+    this.graph = new FlowGraph(flow, this.app, (name) => this.look(name));
+    this.panel.open(flow);
+    this.sheet(true);
+    this.canvas.show(
+      this.graph,
+      `${words.flowOf} ${flow.name}, ${flow.boxes.length} ${words.stepsOf}`,
+      flow.boxes[0]?.name,
+    );
+    this.draw();
+    await this.arrange(this.graph);
+  }
+
+  /** Gives everything its place, which needs the library. */
+  async arrange(graph) {
+    try {
+      const layout = await loadLayout();
+      if (graph !== this.graph) return;
+      graph.place(layout);
+      this.canvas.fit();
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      if (graph !== this.graph) return;
+      this.canvas.element.hidden = true;
+      this.steps.hidden = false;
+      put(this.steps, h("p", { class: "dim small" }, this.app.words.noLayout), graph.list());
     }
-    const question = h("input", { "aria-label": words.askFlow, placeholder: words.askFlow });
-    const send = (event) => {
-      event.preventDefault();
-      this.run(question.value || flow.description || flow.name);
-    };
-    const run = h(
-      "form",
-      { class: "row", onsubmit: send },
-      question,
-      h("button", { class: "main" }, words.runFlow),
-    );
-    const drawn = graph(flow, (name) => this.look(name));
-    this.boxes = drawn.boxes;
-    this.known = "";
-    this.asked = h("div", { class: "asked", "aria-live": "polite" });
-    this.cards = new Map();
-    const hint = h("p", { class: "dim" }, words.clickStep);
-    this.detail = h("div", { class: "card", role: "region", "aria-label": words.output }, hint);
-    const picture = h("div", { class: "scroll" }, drawn.element);
-    put(
-      this.place,
-      h("h2", {}, flow.name),
-      h("p", {}, flow.description),
-      run,
-      this.asked,
-      picture,
-      this.detail,
-    );
     this.draw();
   }
 
   run(text) {
-    this.app.session.fresh(this.flow.agent);
+    const { session } = this.app;
+    const said = text || this.flow.description || this.flow.name;
+    session.fresh(this.flow.agent);
     this.app.changed();
-    this.cards.clear();
-    this.app.session.say(text);
+    const { agent, thread, talk } = session;
+    runs.unshift({ flow: this.flow.id, text: said, at: Date.now(), agent, thread, talk });
+    runs.length = Math.min(runs.length, MOST_RUNS);
+    this.select(runs[0]);
+    session.say(said);
   }
 
-  look(name) {
-    this.looked = name;
-    this.told = null;
-    this.tell();
+  select(run) {
+    this.selected = run;
+    this.panel.open(this.flow);
+    this.panel.input.value = run.text;
+    this.draw();
   }
 
-  /** The step that is looked at, told anew when there is something new. */
-  tell() {
-    const { words } = this.app;
-    const step = this.step(this.looked);
-    if (!this.looked || (step && step === this.told)) return;
-    this.told = step;
-    const times = step?.times > 1 ? h("small", { class: "dim" }, ` ${step.times} ${words.times}`) : null;
-    const title = h("h3", {}, this.looked, times);
-    const part = (word, data) => (data === undefined ? null : [h("h4", {}, word), value(data, words)]);
-    put(
-      this.detail,
-      title,
-      step
-        ? [
-            part(words.input, step.input),
-            step.error ? h("p", { class: "bad" }, step.error) : null,
-            part(words.output, step.output),
-            step.message ? h("p", {}, step.message) : null,
-          ]
-        : h("p", { class: "dim" }, words.notRun),
-    );
+  /** The run that is shown: the chosen one, else what the conversation did with this flow. */
+  shown() {
+    const { session } = this.app;
+    const { agent, thread, talk } = session;
+    for (const run of runs) if (run.thread === thread) run.talk = talk;
+    const run = this.selected;
+    if (run) return { ...run, live: run.thread === thread };
+    const mine = agent === this.flow.agent && talk.items.length > 0;
+    return mine ? { agent, thread, talk, live: true } : null;
   }
 
-  step(name) {
-    return this.app.talk.steps.get(`${this.flow?.id}/${name}`);
+  look(name, at = -1) {
+    this.panel.look(name);
+    this.panel.at = at;
+    this.sheet(true);
+    this.draw();
   }
 
-  /** Which steps have run, which one does, and what it asks. */
+  /** On a phone the panel is a sheet over the canvas. */
+  sheet(open) {
+    this.panel.element.toggleAttribute("data-shut", !open);
+    this.opener.classList.toggle("off", open);
+    if (!open) this.opener.focus();
+    this.canvas?.resized();
+  }
+
+  /** How much of the canvas is behind the sheet. */
+  covered() {
+    const panel = this.panel.element;
+    if (getComputedStyle(panel).position !== "absolute") return 0;
+    const { bottom } = this.canvas.element.getBoundingClientRect();
+    const { top, height } = panel.getBoundingClientRect();
+    return height ? Math.max(0, bottom - top) : 0;
+  }
+
+  /** Which steps have run, which one does, and along which lines. */
   draw() {
-    if (!this.flow || !this.place) return;
-    const { talk, session } = this.app;
-    const mine = session.agent === this.flow.agent;
-    for (const [name, box] of this.boxes) box.dataset.state = stateOf(this.step(name), talk);
-    this.tell();
-    const asking = mine ? talk.items.filter((item) => item.kind in ASKING && !item.answer) : [];
-    const told = mine && talk.items.length > 0;
-    // Put in again, a form that somebody fills in would lose what is in it.
-    const known = [told, ...asking.map((item) => item.id)].join(" ");
-    if (known === this.known) return;
-    this.known = known;
-    const link = h("p", {}, h("a", { href: "#/chat" }, this.app.words.toTalk));
-    const cards = asking.map((item) => this.card(item).element);
-    put(this.asked, cards, told ? link : null);
+    if (!this.flow || !this.graph) return;
+    const run = this.shown();
+    const visits = run ? listVisits(run.talk, this.flow) : [];
+    const timed = run && runTime(run.talk) !== null;
+    const state = run ? runState(run.talk) : "";
+    const took = ({ ended, began }) => (timed && ended ? seconds(ended - began) : "");
+    this.graph.mark({
+      states: this.states(visits, state),
+      times: new Map(visits.map((visit) => [visit.name, took(visit)])),
+      taken: takenLines(this.flow, visits),
+      over: visits.length > 0 && (state === "done" || state === "failed" || state === "stopped"),
+      looked: this.panel.looked,
+    });
+    this.panel.draw(
+      run,
+      runs.filter((one) => one.flow === this.flow.id),
+    );
+    if (state !== this.told) this.listing.fill();
+    this.told = state;
   }
 
-  card(item) {
-    let card = this.cards.get(item.id);
-    if (!card) {
-      card = new ASKING[item.kind](item, this.app);
-      card.update(item);
-      this.cards.set(item.id, card);
-    }
-    return card;
+  states(visits, state) {
+    const states = new Map(visits.map((visit) => [visit.name, visit.state]));
+    const ends = visits.length > 0 && state === "done" && this.graph.nodes.has("end") && !states.has("end");
+    return ends ? states.set("end", "done") : states;
   }
-}
-
-function stateOf(step, talk) {
-  if (!step) return "";
-  if (step.error) return "failed";
-  if (step.output !== undefined) return "done";
-  return talk.running || talk.questions.length ? "running" : "";
 }

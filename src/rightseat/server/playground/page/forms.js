@@ -1,6 +1,10 @@
 // A form made from a JSON Schema: what a person is asked for, in fields of the right kind.
 
 import { h } from "./dom.js";
+import { learn } from "./words.js";
+
+learn("en", { fieldOptional: "optional" });
+learn("zh", { fieldOptional: "可选" });
 
 /** {element, value()}: value() is what was entered, without what was left empty; null while a field is wrong,
  * which says so itself. */
@@ -29,10 +33,14 @@ let count = 0;
 export function field(name, schema, required, words, given) {
   const id = `field-${(count += 1)}`;
   const simple = chosen(schema ?? {});
-  const { element, value } = input(simple, { id, required }, words, given ?? simple.default);
-  const hint = simple.description ? h("small", { id: `${id}-hint` }, simple.description) : null;
+  const { element, value } = input(simple, { id, required, class: "input" }, words, given ?? simple.default);
+  const hint = simple.description
+    ? h("small", { id: `${id}-hint`, class: "hint" }, simple.description)
+    : null;
   if (hint) element.setAttribute("aria-describedby", hint.id);
-  const must = required ? h("span", { class: "must", "aria-hidden": "true" }, " *") : null;
+  const must = required
+    ? h("span", { class: "must", "aria-hidden": "true" }, " *")
+    : h("span", { class: "optional", "aria-hidden": "true" }, ` · ${words.fieldOptional}`);
   const label = h("label", { for: id }, simple.title ?? name, must);
   return { name, element: h("div", { class: "field" }, label, element, hint), value };
 }
@@ -89,7 +97,14 @@ function number({ minimum: min, maximum: max }, kind, common, given) {
 function json(kind, common, words, given) {
   const value = given === undefined ? "" : JSON.stringify(given);
   const placeholder = kind === "array" ? "[]" : "{}";
-  const element = h("textarea", { ...common, rows: 3, spellcheck: "false", placeholder, value });
+  const element = h("textarea", {
+    ...common,
+    class: "input mono",
+    rows: 3,
+    spellcheck: "false",
+    placeholder,
+    value,
+  });
   return { element, value: () => parsed(element, words) };
 }
 

@@ -11,7 +11,9 @@ export function makeOption(content) {
 function listRows({ columns, data, rows = data }) {
   if (!Array.isArray(rows)) return null;
   const names = (columns ?? []).map((one) => one?.name ?? one);
-  return rows.map((row) => (Array.isArray(row) ? Object.fromEntries(names.map((name, at) => [name, row[at]])) : row));
+  return rows.map((row) =>
+    Array.isArray(row) ? Object.fromEntries(names.map((name, at) => [name, row[at]])) : row,
+  );
 }
 
 function makeRowOption(rows, given) {
@@ -22,7 +24,10 @@ function makeRowOption(rows, given) {
   const place = (row) => String(row?.[x] ?? "");
   if (kind === "pie" || kind === "donut") {
     const data = rows.map((row) => ({ name: place(row), value: row?.[y[0]] }));
-    return { tooltip: {}, series: [{ type: "pie", name: y[0], radius: kind === "donut" ? ["45%", "70%"] : "70%", data }] };
+    return {
+      tooltip: {},
+      series: [{ type: "pie", name: y[0], radius: kind === "donut" ? ["45%", "70%"] : "70%", data }],
+    };
   }
   const axes = { tooltip: {}, legend: {}, yAxis: { type: "value" } };
   if (kind === "scatter") {
