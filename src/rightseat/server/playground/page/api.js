@@ -1,61 +1,166 @@
-// Every route of this server, from its own OpenAPI document.
+// Every route of this server, from its own OpenAPI document, each with a form to try it.
 
-import { folded, h, put } from "./dom.js";
-import { value } from "./values.js";
+import { h, put } from "./dom.js";
+import { topbar } from "./frame.js";
+import { Listing } from "./listing.js";
+import { listFields, makeBody } from "./samples.js";
+import { RouteTrial } from "./routes.js";
 import { learn } from "./words.js";
 import * as server from "./server.js";
 
 learn("en", {
   api: "API",
-  apiHint: "Every route of this server. The OpenAPI document: ",
-  body: "Body",
-  answers: "Answers",
+  allRoutes: "All routes",
+  findRoute: "Path or word",
+  serverRoutes: "Server",
+  routeBody: "Body",
+  routeAnswers: "Answers",
+  routeRequired: "required",
+  routeNoKey: "needs no key",
 });
 learn("zh", {
   api: "API",
-  apiHint: "本服务器的全部路由。同样内容的文档：",
-  body: "请求体",
-  answers: "响应",
+  allRoutes: "全部路由",
+  findRoute: "路径或关键词",
+  serverRoutes: "服务器",
+  routeBody: "请求体",
+  routeAnswers: "响应",
+  routeRequired: "必填",
+  routeNoKey: "无需密钥",
 });
+
+const NAMES = {
+  openai: "OpenAI",
+  agui: "AG-UI",
+  openbb: "OpenBB",
+  copilotkit: "CopilotKit",
+  mcp: "MCP",
+  llamacpp: "llama.cpp",
+  eulercopilot: "EulerCopilot",
+  playground: "Playground",
+};
+const SERVER = new Set(["operations", "openapi"]);
+const LOOKS = { get: "get", delete: "del", put: "put", patch: "patch" };
+let opened = "";
+
+export const method = (name) =>
+  h("span", { class: `meth ${LOOKS[name] ?? "post"}` }, name === "delete" ? "DEL" : name.toUpperCase());
 
 export class ApiView {
   constructor(app) {
+    const { words } = app;
     this.app = app;
-    this.element = h("div", { class: "page api" });
+    this.listing = new Listing(app, {
+      title: words.api,
+      hint: words.findRoute,
+      choose: (entry) => this.open(entry.route),
+      extra: h("a", { class: "tiny", href: `${server.BASE}/openapi.json` }, "openapi.json"),
+    });
+    this.list = this.listing.element;
+    this.element = h("div", { class: "view routes api" });
   }
 
   async show() {
     const { words } = this.app;
-    put(this.element, h("p", { class: "dim" }, words.loading));
+    if (this.document) return;
+    put(this.element, h("p", { class: "wrap dim", role: "status" }, words.loading));
     try {
-      const document = await server.get("/openapi.json");
-      const link = h("a", { href: `${server.BASE}/openapi.json` }, "openapi.json");
-      const routes = Object.entries(document.paths).flatMap(([path, methods]) =>
-        Object.entries(methods).map(([method, route]) => this.route(method, path, route, document)),
-      );
-      put(this.element, h("h2", {}, document.info.title), h("p", {}, words.apiHint, link), routes);
+      this.document = await server.get("/openapi.json");
     } catch (error) {
-      put(this.element, h("p", { class: "bad", role: "alert" }, error.message));
+      put(this.element, h("p", { class: "wrap bad", role: "alert" }, error.message));
+      return;
     }
-  }
-
-  route(method, path, route, document) {
-    const name = h("code", {}, `${method.toUpperCase()} ${path}`);
-    const summary = [name, " ", h("span", { class: "dim" }, route.summary ?? "")];
-    return folded({ class: "operation" }, summary, () => this.told(route, document));
-  }
-
-  told(route, document) {
-    const { words } = this.app;
-    const schema = Object.values(route.requestBody?.content ?? {})[0]?.schema;
-    const name = schema?.$ref?.split("/").pop();
-    const body = name ? document.components?.schemas?.[name] : schema;
-    const answers = Object.entries(route.responses ?? {}).map(([status, one]) =>
-      h("li", {}, h("code", {}, status), ` ${one.description ?? ""}`),
+    const routes = Object.entries(this.document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([name, about]) => ({
+        id: `${name} ${path}`,
+        path,
+        method: name,
+        ...about,
+      })),
     );
+    this.listing.show(this.groups(routes), { counted: false });
+    const first = routes.find((one) => one.path === "/v1/chat/completions") ?? routes[0];
+    this.open(routes.find((one) => one.id === opened) ?? first);
+  }
+
+  groups(routes) {
+    const tags = [...new Set(routes.map((one) => one.tags[0]))].filter((tag) => !SERVER.has(tag));
+    const of = (fits) => routes.filter((one) => fits(one.tags[0])).map((route) => this.entry(route));
     return [
-      body ? [h("h4", {}, words.body), value(body, words)] : null,
-      answers.length ? [h("h4", {}, words.answers), h("ul", {}, answers)] : null,
+      ...tags.map((tag) => ({ name: NAMES[tag] ?? tag, entries: of((one) => one === tag) })),
+      { name: this.app.words.serverRoutes, entries: of((one) => SERVER.has(one)) },
     ];
   }
+
+  entry(route) {
+    const { id, path, summary = "" } = route;
+    return {
+      id,
+      route,
+      title: summary ? `${path}\n${summary}` : path,
+      text: `${id} ${summary}`,
+      inner: () => [method(route.method), h("span", { class: "cut mono" }, path)],
+    };
+  }
+
+  open(route) {
+    const { words } = this.app;
+    opened = route.id;
+    this.listing.mark(route.id);
+    const schema = Object.values(route.requestBody?.content ?? {})[0]?.schema;
+    const body = schema ? makeBody(schema, this.document) : undefined;
+    const trial = new RouteTrial(route, body, words);
+    const bar = topbar(
+      this.app,
+      { list: words.allRoutes },
+      method(route.method),
+      h("h1", { class: "mono cut", title: route.path }, route.path),
+      h("span", { class: "grow" }),
+      route.security?.length ? null : h("span", { class: "chip desk" }, words.routeNoKey),
+    );
+    const inner = h(
+      "div",
+      { class: "wrap" },
+      route.summary ? h("header", {}, h("p", { class: "h1" }, route.summary)) : null,
+      trial.element,
+      schema ? this.fields(schema) : null,
+      this.answers(route),
+    );
+    put(this.element, bar, h("div", { class: "body" }, h("div", { class: "scroller" }, inner)));
+  }
+
+  fields(schema) {
+    const { words } = this.app;
+    const must = () => h("span", { class: "bad" }, "*");
+    const rows = listFields(schema, this.document).map(({ name, type, required, description }) =>
+      h(
+        "tr",
+        {},
+        h("td", { class: "mono" }, name, required ? [" ", must()] : null),
+        h("td", { class: "dim mono" }, type),
+        h("td", { class: "mid" }, description),
+      ),
+    );
+    if (!rows.length) return null;
+    const note = h("span", { class: "tiny dim" }, must(), ` ${words.routeRequired}`);
+    return part(words.routeBody, note, rows);
+  }
+
+  answers({ responses = {} }) {
+    const rows = Object.entries(responses).map(([status, { description = "" }]) =>
+      h("tr", {}, h("td", { class: "mono" }, status), h("td", { class: "mid" }, description)),
+    );
+    return rows.length ? part(this.app.words.routeAnswers, null, rows) : null;
+  }
+}
+
+function part(title, note, rows) {
+  const head = h("div", { class: "row" }, h("h2", { class: "h2 grow" }, title), note);
+  const table = h("table", { class: "tbl" }, h("tbody", {}, rows));
+  return h(
+    "section",
+    { class: "more" },
+    head,
+    h("div", { class: "card", tabindex: "0", role: "group", "aria-label": title }, table),
+  );
 }

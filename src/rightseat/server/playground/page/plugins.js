@@ -1,132 +1,235 @@
-// The plugins: what each has, what is wrong with it, and its operations to try by hand.
+// The plugins: what each has, what is wrong with it, and its tools to try by hand.
 
-import { folded, h, put } from "./dom.js";
-import { form } from "./forms.js";
-import { QuestionCard } from "./questions.js";
-import { parsed, value } from "./values.js";
+import { h, put } from "./dom.js";
+import { topbar } from "./frame.js";
+import { icon } from "./icons.js";
+import { Listing } from "./listing.js";
+import { Trial } from "./tooltrial.js";
 import { learn } from "./words.js";
 import * as server from "./server.js";
 
 learn("en", {
   noPlugins: "No plugins are loaded. Start with --plugins FOLDER, or make one: rightseat plugins new NAME.",
-  tryIt: "Try",
-  request: "Request",
-  result: "Result",
-  allFine: "No problems found.",
-  problems: "Problems",
-  operations: "Operations",
-  asModel: "As a model sees it",
-  trying: "Calling …",
-  confirms: "needs approval",
+  allPlugins: "All plugins",
+  findPlugin: "Plugin or tool",
+  oneTool: "1 tool",
+  manyTools: "tools",
+  oneFlow: "1 flow",
+  manyFlows: "flows",
+  didNotLoad: "did not load",
+  nothingInside: "no tools",
+  allFine: "no problems",
+  oneProblem: "1 problem",
+  manyProblems: "problems",
+  checkAgain: "Check again",
+  noTools: "This plugin has no tools.",
 });
 learn("zh", {
   noPlugins: "没有加载插件。用 --plugins 目录 启动，或新建：rightseat plugins new 名称。",
-  tryIt: "试用",
-  request: "请求",
-  result: "结果",
-  allFine: "没有问题。",
-  problems: "问题",
-  operations: "操作",
-  asModel: "模型所见",
-  trying: "正在调用…",
-  confirms: "需要确认",
+  allPlugins: "全部插件",
+  findPlugin: "插件或工具",
+  oneTool: "1 个工具",
+  manyTools: "个工具",
+  oneFlow: "1 个流程",
+  manyFlows: "个流程",
+  didNotLoad: "加载失败",
+  nothingInside: "没有工具",
+  allFine: "没有问题",
+  oneProblem: "1 个问题",
+  manyProblems: "个问题",
+  checkAgain: "重新检查",
+  noTools: "此插件没有工具。",
 });
+
+const counted = (number, one, many) => (number === 1 ? one : `${number} ${many}`);
+let opened = "";
 
 export class PluginsView {
   constructor(app) {
+    const { words } = app;
     this.app = app;
-    this.element = h("div", { class: "page plugins" });
+    this.listing = new Listing(app, {
+      title: words.plugins,
+      hint: words.findPlugin,
+      choose: (entry) => this.open(entry.plugin),
+    });
+    this.list = this.listing.element;
+    this.element = h("div", { class: "view plugins" });
+    this.trials = new Map();
   }
 
   async show() {
     const { words } = this.app;
-    put(this.element, h("p", { class: "dim" }, words.loading));
+    if (!this.plugins) put(this.element, h("p", { class: "wrap dim", role: "status" }, words.loading));
     try {
-      const found = await server.get("/playground/plugins");
+      const [plugins, flows] = await Promise.all(
+        ["plugins", "flows"].map((name) => server.get(`/playground/${name}`)),
+      );
+      const flowsOf = new Map(flows.map((one) => [one.id, one.flows]));
+      this.plugins = plugins.map((plugin) => ({ ...plugin, flows: flowsOf.get(plugin.id) ?? [] }));
+    } catch (error) {
+      put(this.element, h("p", { class: "wrap bad", role: "alert" }, error.message));
+      return;
+    }
+    this.listing.show([{ name: "", entries: this.plugins.map((plugin) => this.entry(plugin)) }]);
+    const plugin = this.plugins.find((one) => one.id === opened) ?? this.plugins[0];
+    if (plugin) this.open(plugin);
+    else
       put(
         this.element,
-        found.length ? found.map((one) => this.plugin(one)) : h("p", { class: "dim" }, words.noPlugins),
+        topbar(this.app, { list: words.allPlugins }),
+        h("p", { class: "wrap dim" }, words.noPlugins),
       );
-    } catch (error) {
-      put(this.element, h("p", { class: "bad", role: "alert" }, error.message));
-    }
   }
 
-  plugin({ id, name, description, problems, tools }) {
+  entry(plugin) {
+    const { id, name, description, tools, flows } = plugin;
+    const names = [...tools, ...flows].map((one) => `${one.name} ${one.description}`);
+    return {
+      id,
+      plugin,
+      class: "two",
+      title: name,
+      text: [name, id, description, ...names].join(" "),
+      inner: () => [
+        h("span", { class: "badge sm", "aria-hidden": "true" }, [...name][0]),
+        h(
+          "span",
+          { class: "col grow" },
+          h("span", { class: "cut" }, name),
+          h("span", { class: "tiny dim cut" }, this.contents(plugin)),
+        ),
+        this.sign(plugin),
+      ],
+    };
+  }
+
+  contents({ tools, flows, problems }) {
     const { words } = this.app;
-    const problem = ({ gravity, text }) => h("li", { class: gravity === "error" ? "bad" : "dim" }, text);
-    const wrong = h("ul", { class: "problems" }, problems.map(problem));
+    const parts = [
+      tools.length ? counted(tools.length, words.oneTool, words.manyTools) : "",
+      flows.length ? counted(flows.length, words.oneFlow, words.manyFlows) : "",
+    ];
+    const nothing = problems.length ? words.didNotLoad : words.nothingInside;
+    return parts.filter(Boolean).join(" · ") || nothing;
+  }
+
+  look({ problems }) {
+    if (problems.some((one) => one.gravity === "error")) return ["bad", "x"];
+    return problems.length ? ["warn", "warn"] : ["ok", "check"];
+  }
+
+  told({ problems }) {
+    const { words } = this.app;
+    return problems.length ? counted(problems.length, words.oneProblem, words.manyProblems) : words.allFine;
+  }
+
+  sign(plugin) {
+    const [look, name] = this.look(plugin);
+    const told = this.told(plugin);
     return h(
-      "section",
-      { class: "card plugin" },
-      h("h2", {}, name, h("small", { class: "dim" }, ` ${id}`)),
-      h("p", {}, description),
-      h("h3", {}, words.problems),
-      problems.length ? wrong : h("p", { class: "dim" }, words.allFine),
-      h("h3", {}, words.operations),
-      tools.map((tool) => new Operation(tool, words).element),
+      "span",
+      { class: `sign ${look}`, title: told },
+      icon(name, "s"),
+      h("span", { class: "sr" }, told),
     );
   }
-}
 
-/** One operation, with a form to try it. */
-class Operation {
-  constructor(tool, words) {
-    this.tool = tool;
-    this.words = words;
-    this.fields = form(tool.parameters, words);
-    this.out = h("div", { class: "out", "aria-live": "polite" });
-    this.button = h("button", { class: "main" }, words.tryIt);
-    const send = (event) => {
-      event.preventDefault();
-      const given = this.fields.value();
-      if (given) this.call({ arguments: given });
-    };
-    const short = tool.description.split("\n")[0].slice(0, 120);
-    const asks = tool.confirm ? h("small", { class: "dim" }, ` (${words.confirms})`) : null;
-    const summary = h("summary", {}, h("code", {}, tool.name), asks, " ", h("span", { class: "dim" }, short));
-    const model = h("span", { class: "dim" }, words.asModel);
-    const schema = folded({}, model, () => value(tool.parameters, words));
-    const entry = h("form", { onsubmit: send }, this.fields.element, this.button);
-    this.element = h("details", { class: "operation" }, summary, schema, entry, this.out);
+  open(plugin) {
+    const { words } = this.app;
+    opened = plugin.id;
+    this.listing.mark(plugin.id);
+    const [look, name] = this.look(plugin);
+    const again = h(
+      "button",
+      { type: "button", class: "btn", onclick: () => this.show() },
+      icon("retry", "xs"),
+      words.checkAgain,
+    );
+    const bar = topbar(
+      this.app,
+      { list: words.allPlugins },
+      h("h1", { class: "cut", title: plugin.name }, plugin.name),
+      h("span", { class: `chip ${look} desk` }, icon(name, "xs"), this.told(plugin)),
+      h("span", { class: "dim tiny cut desk" }, plugin.id),
+      h("span", { class: "grow" }),
+      again,
+    );
+    this.place = h("div", {});
+    this.tools = h("div", { class: "card tools" });
+    const inner = h(
+      "div",
+      { class: "wrap plugin" },
+      plugin.description ? h("p", { class: "mid lead" }, plugin.description) : null,
+      this.problems(plugin),
+      this.tools,
+      this.place,
+    );
+    put(this.element, bar, h("div", { class: "body" }, h("div", { class: "scroller" }, inner)));
+    this.fill(plugin);
   }
 
-  async call(more) {
-    put(this.out, h("p", { class: "dim" }, this.words.trying));
-    this.button.disabled = true;
-    try {
-      put(this.out, this.told(await server.post("/playground/try", { tool: this.tool.name, ...more })));
-    } catch (error) {
-      put(this.out, h("p", { class: "bad", role: "alert" }, error.message));
-    } finally {
-      this.button.disabled = false;
+  problems({ problems }) {
+    if (!problems.length) return null;
+    const entry = ({ gravity, text }) => {
+      const [look, name] = gravity === "error" ? ["bad", "x"] : ["warn", "warn"];
+      return h("li", { class: look }, icon(name, "s"), h("span", {}, text));
+    };
+    return h("ul", { class: "card problems" }, problems.map(entry));
+  }
+
+  fill(plugin) {
+    const { words } = this.app;
+    const { tools, flows } = plugin;
+    const names = flows.map((flow) => flow.name).join(", ");
+    const told = flows.length ? `${counted(flows.length, words.oneFlow, words.manyFlows)}: ${names}` : "";
+    const head = h(
+      "div",
+      { class: "row" },
+      h(
+        "span",
+        { class: "over" },
+        tools.length ? counted(tools.length, words.oneTool, words.manyTools) : words.noTools,
+      ),
+      h("span", { class: "grow" }),
+      h("span", { class: "tiny dim cut desk", title: told }, told),
+    );
+    const all = tools.map((tool) => this.tool(tool));
+    put(this.tools, head, h("div", { class: "all" }, all));
+    if (tools.length) this.choose(tools[0]);
+  }
+
+  tool(tool) {
+    const { words } = this.app;
+    const first = tool.description.split("\n")[0];
+    return h(
+      "button",
+      {
+        type: "button",
+        class: "it",
+        title: tool.name,
+        dataset: { tool: tool.name },
+        onclick: () => this.choose(tool),
+      },
+      icon("tool", "s"),
+      h(
+        "span",
+        { class: "cut" },
+        h("span", { class: "name" }, first || tool.name),
+        " ",
+        h("code", { class: "dim desk" }, tool.name),
+      ),
+      tool.confirm ? h("span", { class: "chip sq human" }, words.asksFirst) : null,
+    );
+  }
+
+  choose(tool) {
+    for (const one of this.tools.querySelectorAll("[data-tool]")) {
+      if (one.dataset.tool === tool.name) one.setAttribute("aria-current", "true");
+      else one.removeAttribute("aria-current");
     }
+    // What was entered for a tool stays while another one is looked at.
+    if (!this.trials.has(tool.name)) this.trials.set(tool.name, new Trial(tool, this.app));
+    put(this.place, this.trials.get(tool.name).element);
   }
-
-  told({ requests, asks = [], result, failed, ms }) {
-    const { words } = this;
-    const shown = requests.length ? [h("h4", {}, words.request), requests.map(request)] : null;
-    if (asks.length) return [shown, this.questions(asks)];
-    const text = h("div", { class: failed ? "bad" : null }, value(parsed(result), words));
-    return [shown, h("h4", {}, `${words.result} (${ms} ms)`), text];
-  }
-
-  /** What the call asks a person first: it goes on when all of it is answered. */
-  questions(asks) {
-    const given = new Map();
-    const answer = (item, { payload, status }) => {
-      given.set(item.id, { id: item.id, payload, status });
-      if (given.size === asks.length) this.call({ answers: [...given.values()] });
-    };
-    return asks.map((item) => {
-      const card = new QuestionCard(item, { words: this.words, answer });
-      card.update(item);
-      return card.element;
-    });
-  }
-}
-
-function request({ method, url, headers, body }) {
-  const lines = Object.entries(headers).map(([name, text]) => `${name}: ${text}`);
-  return h("pre", { tabindex: "0" }, [`${method} ${url}`, ...lines, "", body].join("\n"));
 }
