@@ -17,6 +17,7 @@ from tests.peers.playground import make_server, open_playground, send_message, w
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="module")]
 ANSWER = ".message.assistant"
+TRIAL = ".trial"
 # A picture of one point.
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
@@ -81,62 +82,69 @@ async def tab(chromium: Chromium, server: RightseatProcess) -> AsyncIterator[Bro
 
 
 async def read_step_states(tab: BrowserTab) -> dict[str, str]:
-    boxes = "all => all.map(box => [box.getAttribute('aria-label'), box.dataset.state])"
-    return dict(await tab.page.locator("svg.flow .box").evaluate_all(boxes))
+    boxes = "all => all.map(box => [box.dataset.step, box.dataset.state])"
+    return dict(await tab.page.locator(".world .node").evaluate_all(boxes))
 
 
 async def run_trip(tab: BrowserTab, target: str) -> None:
     await tab.click("button:text-is('Run')")
-    await tab.wait_visible(".asked .question[data-state=open]", "Where to?")
-    assert (await read_step_states(tab))["start"] == "running"
+    await tab.wait_visible(".side.run .asking", "Where to?")
+    assert (await read_step_states(tab))["start"] == "asking"
     await tab.page.get_by_label("Your answer").fill(target)
-    await tab.click(".asked >> button:text-is('Send')")
+    await tab.click(".side.run .asking >> button:text-is('Send')")
 
 
 @pytest.mark.demand("playground.flows_list_per_plugin")
 async def test_a_flow_asks_branches_loops_and_fails_before_ones_eyes(tab: BrowserTab) -> None:
     await tab.click("[data-view=flows]")
-    await tab.click("[data-flow='report/trip']")
+    await tab.click("[data-entry='report/trip']")
     await run_trip(tab, "hills")
-    await wait_for_expression(tab, "document.querySelector('svg.flow [aria-label=end]').dataset.state === 'done'")
-    assert await read_step_states(tab) == {"start": "done", "pick": "done", "days": "done", "sink": "", "end": "done"}
+    await tab.wait_visible(".runstatus [data-run=done]")
+    done = dict.fromkeys(("start", "pick", "days", "end"), "done")
+    assert await read_step_states(tab) == {**done, "sink": "not"}
     # By the keyboard, too.
-    await tab.page.focus("svg.flow [aria-label=start]")
+    await tab.page.focus(".world [data-step=start]")
     await tab.page.keyboard.press("Space")
-    await tab.wait_visible(".drawn .card pre, .drawn .card code", "hills")
+    await tab.wait_visible(".stepdata pre", "hills")
     await run_trip(tab, "sea")
-    await tab.wait_visible(".asked .failure", "the ship has sunk")
+    await tab.wait_visible(".side.run .asking", "the ship has sunk")
     found = await read_step_states(tab)
-    assert (found["sink"], found["days"]) == ("failed", "")
-    await tab.click("text=See the conversation")
+    assert (found["sink"], found["days"]) == ("failed", "not")
+    await tab.click("text=Open in chat")
     await tab.wait_visible(".failure >> text=Try again")
 
 
 @pytest.mark.demand("playground.plugins_loaded_wrong_try")
 async def test_an_operation_is_tried_and_its_request_seen(tab: BrowserTab) -> None:
-    await tab.click("[data-view=plugins]")
-    one = ".operation:has(code:text-is('weather_look'))"
-    await tab.click(f"{one} > summary")
-    await tab.page.locator(one).get_by_label("city").fill("Rome")
-    await tab.page.locator(one).get_by_label("days").fill("3")
-    await tab.click(f"{one} >> button:text-is('Try')")
-    await tab.wait_visible(f"{one} .out", "clear")
-    await tab.wait_visible(f"{one} .out pre", "/cities/Rome?days=3")
+    await choose_tool(tab, "weather", "weather_look")
+    await tab.page.locator(TRIAL).get_by_label("city").fill("Rome")
+    await tab.page.locator(TRIAL).get_by_label("days").fill("3")
+    await tab.click(f"{TRIAL} >> button:text-is('Call')")
+    await tab.wait_visible(f"{TRIAL} .out pre", "clear")
+    await tab.click(f"{TRIAL} .out >> text=Request")
+    await tab.wait_visible(f"{TRIAL} .out pre", "/cities/Rome?days=3")
+    await tab.click(f"{TRIAL} >> text=As a model sees it")
+    await tab.wait_visible(f"{TRIAL} .model pre", '"city"')
 
 
 @pytest.mark.demand("playground.plugins_loaded_wrong_try")
 async def test_what_an_operation_does_wrong_is_a_result(tab: BrowserTab) -> None:
+    await choose_tool(tab, "report", "report_broken")
+    await tab.wait_visible(".problems .bad", "It has no steps.")
+    await tab.click(f"{TRIAL} >> button:text-is('Call')")
+    await tab.wait_visible(f"{TRIAL} .out .bad", "the ship has sunk")
+    await choose_tool(tab, "report", "report_clear")
+    await tab.page.locator(TRIAL).get_by_label("year").fill("2020")
+    await tab.click(f"{TRIAL} >> button:text-is('Call')")
+    await tab.click(f"{TRIAL} >> button:text-is('Decline')")
+    await tab.wait_visible(f"{TRIAL} .out .bad", "did not allow")
+
+
+async def choose_tool(tab: BrowserTab, plugin: str, tool: str) -> None:
     await tab.click("[data-view=plugins]")
-    one = ".operation:has(code:text-is('report_broken'))"
-    await tab.click(f"{one} > summary")
-    await tab.click(f"{one} >> button:text-is('Try')")
-    await tab.wait_visible(f"{one} .out .bad", "the ship has sunk")
-    one = ".operation:has(code:text-is('report_clear'))"
-    await tab.click(f"{one} > summary")
-    await tab.page.locator(one).get_by_label("year").fill("2020")
-    await tab.click(f"{one} >> button:text-is('Try')")
-    await tab.click(f"{one} >> button:text-is('Decline')")
-    await tab.wait_visible(f"{one} .out .bad", "did not allow")
+    await tab.click(f"[data-entry={plugin}]")
+    await tab.click(f"[data-tool={tool}]")
+    await tab.wait_visible(f"{TRIAL}[aria-label={tool}]")
 
 
 @pytest.mark.demand("playground.tool_calls_cards_name")
