@@ -40,7 +40,7 @@ ConfigPath = Annotated[
 ModelSpec = Annotated[
     str | None,
     typer.Option(
-        "--model", help="The model: local, FILE.gguf, KIND:NAME such as openai:NAME, or a name from [models]."
+        "--model", help="The model: local, FILE.gguf, KIND:NAME such as ollama:NAME, or a name from [models]."
     ),
 ]
 LlamaServer = Annotated[

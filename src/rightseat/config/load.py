@@ -121,6 +121,11 @@ def _check_auth(table: Any, folder: Path, problems: ConfigProblems) -> AuthSetti
         problems.add(("auth", "proxy_header"), 'proxy_addresses is missing. Name the proxy, such as ["10.0.0.5"].')
     if proxy_keys == {"proxy_addresses"}:
         problems.add(("auth", "proxy_addresses"), "proxy_header is missing.")
+    for name in auth.admins if auth else ():
+        if ":" not in name and auth and name not in auth.keys:
+            otherwise = 'Others than keys are named in full: "jwt:SUBJECT".'
+            text = f"there is no key {name!r} in [auth.keys]."
+            problems.add_unknown_name(("auth", "admins"), text, name, auth.keys, otherwise)
     return _resolve_fields(auth, ("keys",), ("auth",), folder, problems) if auth else None
 
 

@@ -136,6 +136,9 @@ class AuthSettings(Struct, frozen=True, kw_only=True):
     """The header in which a trusted proxy names the user."""
     proxy_addresses: tuple[str, ...] = ()
     """Addresses of the proxies whose `proxy_header` the server accepts."""
+    admins: tuple[str, ...] = ()
+    """Owners that may change this server's model on its page: names of `keys`, others in full as "jwt:SUBJECT" or
+    "proxy:NAME". Without it nobody may, where [auth] is set."""
     jwt: JwtSettings | None = None
     """Accept signed tokens (JWT) of a login server. Needs the extra `jwt`."""
 
@@ -482,6 +485,8 @@ class Config(Struct, frozen=True, kw_only=True):
     """Who named `model`, for the card."""
     flags: dict[str, Any] = {}
     """Options of the default model that the command line gives: it must then be a local one."""
+    keeps_demo: bool = False
+    """Whether the demo stays although a model is named: it was chosen on the page of an unconfigured server."""
     without_local: str = ""
     """Why the embedded model cannot be had, and what to do: then a script answers where nothing is set."""
 

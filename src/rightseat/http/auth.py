@@ -35,6 +35,7 @@ class Authenticator:
         self.keys = {hashlib.sha256(key.reveal().encode()).digest(): name for name, key in settings.keys.items()}
         self.proxy_header = settings.proxy_header.lower()
         self.proxy_addresses = frozenset(settings.proxy_addresses)
+        self.admins = frozenset(name if ":" in name else f"key:{name}" for name in settings.admins)
         self.verify_token = verify_token
         self.required = bool(self.keys or self.proxy_header or verify_token)
 
@@ -52,6 +53,10 @@ class Authenticator:
         if len(owners) != 1 or owners[0] is None:
             raise Unauthorized(f"The key is not known here. {KEY_HINT}")
         return owners[0]
+
+    def is_admin(self, owner: Owner) -> bool:
+        """Whether [auth] admins names the owner. Where no [auth] is set, there is nobody to name."""
+        return self.required and owner.name in self.admins
 
     async def find_owner(self, value: str) -> Owner | None:
         if key_name := self.find_key_name(value):

@@ -197,6 +197,7 @@ class Request(Struct, frozen=True, kw_only=True):
     id: str
     base: str = ""  # this server's URL as the client sees it, without a trailing slash
     public_key: str = ""  # CopilotKit's public API key of the page, where it is no key of this server
+    is_admin: bool = False  # whether the caller may change this server's model: on this machine without keys, or named
     introspection: bool = False  # whether GraphQL introspection is allowed
     debug_events: bool = False  # whether CopilotKit's inspector may follow all runs
     stream_arguments: bool = False  # whether the OpenAI door streams arguments as they come

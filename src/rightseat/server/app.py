@@ -32,12 +32,13 @@ from rightseat.http.reply import (
     make_empty_reply,
     send_reply,
 )
-from rightseat.http.security import RequestGuard
+from rightseat.http.security import RequestGuard, is_loopback, parse_host_header
 from rightseat.runtime.incidents import RequestInfo, current_request, current_run
 from rightseat.runtime.metrics import Metrics
 from rightseat.server.openapi import make_openapi_door
 from rightseat.server.operations import make_operations_door
 from rightseat.server.playground.door import make_playground_door
+from rightseat.server.playground.models import ModelControl
 from rightseat.types.text import closest_match
 from rightseat.types.turn import Owner
 from rightseat.types.workers import run_sized
@@ -112,6 +113,8 @@ class AccessLogEntry:
 Scope = MutableMapping[str, Any]
 RouteMatch = tuple[Door, Route, dict[str, str]]
 NO_ROUTE = "(none)"
+# Headers by which a proxy names the client that it stands in front of.
+FORWARDING_HEADERS = frozenset({"forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"})
 # Keys of [server] that concern the process and not a request: no options of `asgi`.
 PROCESS_KEYS = {"host", "port", "workers", "max_header_kb", "header_timeout", "grace", "max_runs", "mcp_allow"} | {
     "log",
@@ -146,6 +149,8 @@ class App:
         """The supervisor of this process, if it is one of several workers."""
         self.setup_digest = ""
         """What tells this server from those of other set-ups, for `rightseat doctor`."""
+        self.model_control: ModelControl | None = None
+        """What changes the model of this process; None where the app is part of another one."""
         self.configure(settings, authenticate or Authenticator())
 
     def configure(self, settings: ServerSettings, authenticate: Authenticator, runtime: Runtime | None = None) -> None:
@@ -164,7 +169,7 @@ class App:
             metrics=settings.metrics,
             get_setup=lambda: self.setup_digest,
         )
-        playground = make_playground_door(lambda: self.runtime, self.doors)
+        playground = make_playground_door(lambda: self.runtime, self.doors, lambda: self.model_control)
         doors = add_own_routes([operations, *self.doors, playground], runtime or self.runtime)
         self.guard = guard
         self.authenticate = authenticate
@@ -280,6 +285,7 @@ class App:
             id=REQUEST_ID.get(),
             base=base,
             public_key=self.authenticate.find_public_key(headers, owner),
+            is_admin=self.is_admin(scope, headers, owner),
             introspection=self.introspection,
             stream_arguments=self.stream_arguments,
             debug_events=self.debug_events,
@@ -288,6 +294,15 @@ class App:
             forward=self.select_forwarded_headers,
             count=entry.override_status,
         )
+
+    def is_admin(self, scope: Scope, headers: dict[str, str], owner: Owner) -> bool:
+        """Whether the caller may change this server's model. Without keys: a client on this machine, which no proxy
+        stands in front of."""
+        if self.authenticate.required:
+            return self.authenticate.is_admin(owner)
+        host = parse_host_header(headers.get("host", "")) or ""
+        is_forwarded = not FORWARDING_HEADERS.isdisjoint(headers)
+        return is_loopback(get_peer(scope) or "") and is_loopback(host) and not is_forwarded
 
     def select_forwarded_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         return self.forwarding.select_headers(headers, self.authenticate.list_credential_headers(headers))

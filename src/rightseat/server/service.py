@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from rightseat.config.settings import Config
+from rightseat.config.settings import Config, ModelSettings
 from rightseat.config.stamps import FileStamps, read_stamp, read_stamps
 from rightseat.errors import ConfigError
 from rightseat.http.auth import Authenticator, JwtVerifier, fetch_jwks
 from rightseat.http.security import is_loopback
 from rightseat.server.app import App
+from rightseat.wiring.demo import with_page_model
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.lookup import load_all
 from rightseat.wiring.runtime import Runtime
@@ -158,6 +159,21 @@ class Service:
         self.reload_config = reload_config
         self.config_stamps = read_stamps(config.files)
         self.retired: list[tuple[float, Runtime]] = []
+        self.page_model: ModelSettings | None = None
+        """The model that a person has chosen on the page, until the next start."""
+        self.on_reload: Callable[[], None] = lambda: None
+        self._reloading = asyncio.Lock()
+        app.model_control = self
+
+    @property
+    def is_worker(self) -> bool:
+        """Whether this process is one of several workers."""
+        return self.app.worker is not None
+
+    async def use_model(self, settings: ModelSettings | None) -> None:
+        """Answer new messages with this model, or with the one that the configuration names."""
+        async with self._reloading:
+            await self._reload(settings)
 
     @property
     def runtimes(self) -> list[Runtime]:
@@ -175,9 +191,13 @@ class Service:
 
     async def reload(self) -> None:
         """Read the configuration again and swap the runtime. A ConfigError leaves everything as it was."""
+        async with self._reloading:
+            await self._reload(self.page_model)
+
+    async def _reload(self, page_model: ModelSettings | None) -> None:
         stamps = read_stamps(self.config.files)
         # Building reads files and imports modules: not on the event loop.
-        config, authenticate, runtime = await asyncio.to_thread(self._build)
+        config, authenticate, runtime = await asyncio.to_thread(self._build, page_model)
         try:
             # Shared parts (a local model's process) are acquired before the old runtime releases them.
             await runtime.start()
@@ -198,10 +218,14 @@ class Service:
         due = time.monotonic() + self.config.server.body_timeout + 1
         self.retired.append((due, old))
         self.config = config
+        self.page_model = page_model
         self.config_stamps = {path: stamps.get(path, read_stamp(path)) for path in config.files}
+        self.on_reload()
 
-    def _build(self) -> tuple[Config, Authenticator, Runtime]:
+    def _build(self, page_model: ModelSettings | None) -> tuple[Config, Authenticator, Runtime]:
         config = self.reload_config()
+        if page_model is not None:
+            config = with_page_model(config, page_model)
         check_exposure(config)
         protect_memory(config)
         return config, make_authenticator(config), build_runtime(config, before=self.app.runtime)

@@ -80,6 +80,7 @@ class UvicornServer(uvicorn.Server):
         self.on_reload = on_reload
         """Called after each reload, with whether the new configuration counts."""
         self.watcher = FileWatcher(service.file_stamps)
+        service.on_reload = lambda: self.watcher.watch(service.file_stamps)
         self.reload_requested = False
         self.maintenance: asyncio.Task[None] | None = None
         self.starting: asyncio.Task[None] | None = None
@@ -182,7 +183,6 @@ class UvicornServer(uvicorn.Server):
             log.error("The configuration was not reloaded, the old one stays. %s", error.message)
         else:
             changed = True
-            self.watcher.watch(self.service.file_stamps)
             plugins = " Those of plugins are as they are now." if self.service.config.plugins else ""
             log.info("The configuration was reloaded. Tools keep the code they were started with.%s", plugins)
         finally:

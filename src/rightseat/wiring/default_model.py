@@ -52,7 +52,7 @@ VENDORS = (
 def choose_model(config: Config, env: Mapping[str, str] | None = None) -> ModelChoice:
     env = os.environ if env is None else env
     if config.model:
-        return ModelChoice(config.model, f"named by {config.model_from}")
+        return ModelChoice(config.model, f"named by {config.model_from}", demo=config.keeps_demo)
     if config.has_agents_only:
         return ModelChoice("", f"no model: the agents of {config.path} answer")
     chat_models = config.chat_models
@@ -73,6 +73,16 @@ def choose_model(config: Config, env: Mapping[str, str] | None = None) -> ModelC
         return ModelChoice(DEMO_MODEL, f"a short script, not a model. {config.without_local}", demo=True)
     why = "small and on this machine. Others: --model FILE.gguf, OPENAI_API_KEY, --model openai:NAME"
     return ModelChoice(LOCAL, why, demo=True)
+
+
+def find_model_table(config: Config) -> str:
+    """Return the name of the [models] table that decides about the default assistant's model, whether it exists or not;
+    empty where the assistant's own table names a spec."""
+    assistant = config.find_assistant(DEFAULT_ASSISTANT)
+    own = next(filter(None, (assistant.model, *assistant.models)), "") if assistant else ""
+    if own:
+        return own if own in config.models else ""
+    return config.default if config.default in config.chat_models else DEFAULT_ASSISTANT
 
 
 def find_used_model() -> ModelChoice | None:

@@ -5,7 +5,7 @@ exchange.py reads one response: timeouts, SSE payloads, the fast path for text d
 the shared parser of chat completions turn payloads into ModelChunks. vendors.py knows the differences between
 OpenAI, Azure and compatible servers. emulated.py emulates tool calls where the server has none. speech.py
 writes and reads transcriptions. errors.py maps errors.
-options.py parses `openai:NAME`.
+options.py parses `openai:NAME`. known_servers.py has the addresses of `ollama:NAME`, `lmstudio:NAME`, `vllm:NAME`.
 """
 
 from rightseat.models.openai.client import OpenAIModel

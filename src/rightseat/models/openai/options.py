@@ -69,12 +69,13 @@ class OpenAIOptions(VendorOptions, frozen=True, kw_only=True):
     """How detailed the summary of the reasoning is, with `responses`. Without it, there is no summary."""
 
 
-def model(name: str, options: Mapping[str, Any]) -> OpenAIModel:
-    """Make the model; OPENAI_API_KEY and OPENAI_BASE_URL, or AZURE_OPENAI_…, fill missing options."""
+def model(name: str, options: Mapping[str, Any], *, kind: str = "openai") -> OpenAIModel:
+    """Make the model; OPENAI_API_KEY and OPENAI_BASE_URL, or AZURE_OPENAI_…, fill missing options. `kind` is the one
+    that the spec names."""
     if not name:
         raise ConfigError("openai: needs a model's name, as in openai:gpt-5-mini")
     parsed = parse_options(
-        f"The model openai:{name}",
+        f"The model {kind}:{name}",
         options,
         OpenAIOptions,
         defaults=_read_environment(options),

@@ -1,6 +1,7 @@
 """The playground: the page at `/`. It speaks AG-UI to our own door; this folder serves the rest as JSON.
 
 door: routes, static files. overview: assistants, examples, set-up checks. abilities: each assistant's model and
-tools. plugins: plugins, flow pictures, tool trials. door_output: a run as each door writes it. page/ and vendor/: the
-files.
+tools. plugins: plugins, flow pictures, tool trials. door_output: a run as each door writes it. models: the model that
+answers, and its change. model_form: a model as the page describes it. model_trial: real calls of a model. front_ends:
+how clients are connected, step by step. page/ and vendor/: the files.
 """

@@ -14,6 +14,7 @@ from rightseat.http.static import CONTENT_TYPES, PAGE_HEADERS, StaticFiles
 from rightseat.models.llamacpp import prompt_log
 from rightseat.server.operations import make_error_reply, make_error_response
 from rightseat.server.playground.door_output import render_run_by_door
+from rightseat.server.playground.models import ModelControl, make_model_routes
 from rightseat.server.playground.overview import PLAYGROUND_DIR, describe_server, report_doors, report_setup
 from rightseat.server.playground.plugins import ToolTrial, list_flows, list_plugins, try_tool
 from rightseat.types.json_values import encode_json
@@ -48,7 +49,11 @@ async def list_prompts(request: Request) -> list[prompt_log.LoggedPrompt]:
     return prompt_log.get_prompts(request.params["run"])
 
 
-def make_playground_door(runtime: Callable[[], Runtime], doors: Sequence[Door]) -> Door:
+def make_playground_door(
+    runtime: Callable[[], Runtime],
+    doors: Sequence[Door],
+    model_control: Callable[[], ModelControl | None] = lambda: None,
+) -> Door:
     """Make the playground's door. The page's files need no key; all data does."""
 
     def serve_root(request: Request, host: object) -> Reply:
@@ -82,6 +87,7 @@ def make_playground_door(runtime: Callable[[], Runtime], doors: Sequence[Door]) 
         ),
         Route("POST", "/playground/setup", serve_probes, summary="Call every door as its client would"),
         Route("POST", "/playground/try", serve_trial, body_type=ToolTrial, summary="Call an operation by hand"),
+        *make_model_routes(runtime, model_control, stream_json_reply),
         # Last: matches every other path.
         Route("GET", "/playground/{name:path}", serve_file, public=True, summary="The playground's files"),
     )

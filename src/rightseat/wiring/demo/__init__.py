@@ -14,9 +14,11 @@ from pathlib import Path
 
 from msgspec import structs
 
-from rightseat.config.settings import Config, PluginSettings
+from rightseat.config.settings import Config, ModelSettings, PluginSettings
+from rightseat.runtime.runs import DEFAULT_ASSISTANT
 from rightseat.types.language import Language
-from rightseat.wiring.default_model import DEMO_MODEL, ModelChoice
+from rightseat.wiring.default_model import DEMO_MODEL, ModelChoice, choose_model, find_model_table
+from rightseat.wiring.lookup import LOCAL, split_spec
 
 PLUGINS = Path(__file__).parent / "plugins"
 CLOCK_TOOL, BOOKING_TOOL, SALES_TOOL = "demo_clock", "demo_book", "demo_sales"
@@ -32,9 +34,26 @@ DESCRIPTIONS: dict[str, dict[Language, str]] = {
 
 
 def is_demo(config: Config, choice: ModelChoice) -> bool:
-    """Tell whether nothing of one's own is configured and a demo model answers."""
+    """Tell whether nothing of one's own is configured and a demo model answers, or one that was chosen on the page."""
+    if config.keeps_demo:
+        return True
     own = (config.assistants, config.plugins, config.agents, config.chat_models, config.mcp, config.databases)
     return not any(own) and (choice.demo or choice.model == DEMO_MODEL)
+
+
+def with_page_model(config: Config, settings: ModelSettings) -> Config:
+    """Return the configuration with the model that a person has chosen on the page as the default one. An unconfigured
+    server keeps its demo, so that the page's examples still work."""
+    name = find_model_table(config) or DEFAULT_ASSISTANT
+    is_local = split_spec(settings.spec)[0] == LOCAL
+    return structs.replace(
+        config,
+        models={**config.models, name: settings},
+        model=name,
+        model_from="the page",
+        flags=config.flags if is_local else {},
+        keeps_demo=is_demo(config, choose_model(config)),
+    )
 
 
 def with_demo_plugin(config: Config) -> Config:
