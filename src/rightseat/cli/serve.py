@@ -56,7 +56,7 @@ def list_startup_rows(
         ("page", f"{public}/   open it in a browser: examples to try, and the whole set-up"),
     ]
     for door in doors:
-        if hint := door.hint(public):
+        if hint := door.make_hint(public, needs_key=config.auth.required):
             post_path = next((route.path for route in door.routes if route.method == "POST"), "/")
             rows += [(door.name, public + post_path), ("", hint)]
     where = str(config.path.resolve()) if config.path else "none; create ./rightseat.toml to change settings"

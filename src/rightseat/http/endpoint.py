@@ -295,9 +295,15 @@ class Door:
     probes: tuple[Probe, ...] = ()
     format_error_for: Callable[[RightseatError, dict[str, str]], Reply] | None = None
     """As `format_error`, where the format depends on the request's headers."""
+    keyed_hint: Callable[[str], str] | None = None
+    """As `hint`, for a server that needs a key: the line has it as the variable RIGHTSEAT_KEY."""
     make_routes: Callable[[Host], tuple[Route, ...]] = lambda host: ()
     """Makes the routes that only a set-up has, such as an assistant's own path; they go before `routes`."""
     origins: tuple[str, ...] = ()  # origins of the door's own clients, allowed besides [server] cors
+
+    def make_hint(self, base: str, *, needs_key: bool) -> str:
+        """Return the line that connects a client; empty where the door has none."""
+        return self.keyed_hint(base) if needs_key and self.keyed_hint else self.hint(base)
 
 
 async def make_reply(

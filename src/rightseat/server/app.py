@@ -169,7 +169,9 @@ class App:
             metrics=settings.metrics,
             get_setup=lambda: self.setup_digest,
         )
-        playground = make_playground_door(lambda: self.runtime, self.doors, lambda: self.model_control)
+        playground = make_playground_door(
+            lambda: self.runtime, self.doors, lambda: self.model_control, needs_key=authenticate.required
+        )
         doors = add_own_routes([operations, *self.doors, playground], runtime or self.runtime)
         self.guard = guard
         self.authenticate = authenticate

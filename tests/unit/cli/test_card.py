@@ -39,7 +39,7 @@ def test_the_card_says_what_one_needs_to_begin() -> None:
         "on this machine",
         f"{BASE}/   open it in a browser",
         f"{BASE}/v1/chat/completions",
-        f"export OPENAI_BASE_URL={BASE}/v1\n",
+        f"export OPENAI_BASE_URL={BASE}/v1 OPENAI_API_KEY=none\n",
         f'new HttpAgent({{ url: "{BASE}/agui/default" }})\n',
         f'<CopilotKit runtimeUrl="{BASE}/copilotkit">\n',
         "./rightseat.toml",

@@ -101,5 +101,9 @@ door = Door(
     routes=(Route("POST", "/agui/{agent}", run_agent, body_type=RunAgentInput, summary="Run an agent"),),
     format_error=make_error_reply,
     hint=lambda base: f'new HttpAgent({{ url: "{base}/agui/default" }})',
+    keyed_hint=lambda base: (
+        f'new HttpAgent({{ url: "{base}/agui/default", '
+        "headers: { Authorization: `Bearer ${process.env.RIGHTSEAT_KEY}` } })"
+    ),
     probes=PROBES,
 )

@@ -135,5 +135,8 @@ door = Door(
     format_error=refuse,
     format_error_for=refuse_as,
     hint=lambda base: f'<CopilotKit runtimeUrl="{base}{PATH}">',
+    keyed_hint=lambda base: (
+        f'<CopilotKit runtimeUrl="{base}{PATH}" headers={{{{ Authorization: "Bearer $RIGHTSEAT_KEY" }}}}>'
+    ),
     probes=PROBES,
 )

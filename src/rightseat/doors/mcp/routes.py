@@ -195,5 +195,8 @@ door = Door(
     ),
     format_error=refuse,
     hint=lambda base: f"claude mcp add --transport http rightseat {base}/mcp",
+    keyed_hint=lambda base: (
+        f'claude mcp add --transport http rightseat {base}/mcp --header "Authorization: Bearer $RIGHTSEAT_KEY"'
+    ),
     probes=PROBES,
 )

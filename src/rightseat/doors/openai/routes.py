@@ -194,6 +194,7 @@ door = Door(
         Route("POST", "/apply-template", apply_template, body_type=ChatRequest, summary="The prompt of messages"),
     ),
     format_error=refuse,
-    hint=lambda base: f"export OPENAI_BASE_URL={base}/v1",
+    hint=lambda base: f"export OPENAI_BASE_URL={base}/v1 OPENAI_API_KEY=none",
+    keyed_hint=lambda base: f'export OPENAI_BASE_URL={base}/v1 OPENAI_API_KEY="$RIGHTSEAT_KEY"',
     probes=PROBES,
 )

@@ -307,6 +307,7 @@ door = Door(
     format_error_for=refuse_for,
     make_routes=make_own_routes,
     hint=lambda base: f"OpenBB Workspace, Add Agent: {base}",
+    keyed_hint=lambda base: f"OpenBB Workspace, Add Agent: {base}   with the header X-API-KEY: the key",
     probes=PROBES,
     origins=ORIGINS,
 )

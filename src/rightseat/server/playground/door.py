@@ -53,6 +53,8 @@ def make_playground_door(
     runtime: Callable[[], Runtime],
     doors: Sequence[Door],
     model_control: Callable[[], ModelControl | None] = lambda: None,
+    *,
+    needs_key: bool = False,
 ) -> Door:
     """Make the playground's door. The page's files need no key; all data does."""
 
@@ -60,7 +62,7 @@ def make_playground_door(
         """Serve the page to a browser, and to other clients the list of doors as text."""
         if "text/html" in request.headers.get("accept", ""):
             return serve_page(request, host)
-        hints = ((door.name, door.hint(request.base)) for door in doors)
+        hints = ((door.name, door.make_hint(request.base, needs_key=needs_key)) for door in doors)
         lines = "".join(f"  {name:<12}{hint}\n" for name, hint in hints if hint)
         text = f"rightseat is running. Its doors, and how a client finds them:\n\n{lines}"
         return make_reply(200, text.encode(), content_type=b"text/plain; charset=utf-8")

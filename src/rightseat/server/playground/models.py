@@ -39,6 +39,7 @@ PROBE_SECONDS = 1.5
 KEYED_SECONDS = 6.0
 MAX_LISTED = 300
 MAX_NAME = 200
+ADDRESS_EXAMPLES = {"openai": "https://api.openai.com/v1", "azure": "https://NAME.openai.azure.com"}
 NDJSON = b"application/x-ndjson"
 NO_ADMIN = (
     "Only an administrator may change this server's model: name your key in rightseat.toml, as "
@@ -128,10 +129,18 @@ async def find_providers() -> list[dict[str, Any]]:
         {"name": "lmstudio", "base_url": KNOWN_SERVERS["lmstudio"].base_url, "models": lmstudio},
     ]
     vendors = [
-        {"name": name, "variable": variables[name], "models": [FoundModel(presets[name].model)]}
+        {
+            "name": name,
+            "variable": variables[name],
+            "models": [FoundModel(presets[name].model)],
+            "example": ADDRESS_EXAMPLES.get(name, ""),
+        }
         for name in ("openai", "anthropic", "google", "azure")
     ]
-    files: list[dict[str, Any]] = [{"name": "gguf", "models": await asyncio.to_thread(list_local_files)}, {"name": "compatible"}]
+    files: list[dict[str, Any]] = [
+        {"name": "gguf", "models": await asyncio.to_thread(list_local_files)},
+        {"name": "compatible", "example": KNOWN_SERVERS["vllm"].base_url},
+    ]
     return [*local, *vendors, *files]
 
 

@@ -7,9 +7,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rightseat.http.auth import LOCAL_OWNER
 from rightseat.http.endpoint import Door, Request
 from rightseat.server.playground.abilities import describe_answering
 from rightseat.server.playground.door_output import call_door
+from rightseat.server.playground.front_ends import list_front_ends
 from rightseat.wiring.model_notes import describe_running_model
 from rightseat.wiring.runtime import Runtime
 
@@ -45,8 +47,17 @@ async def describe_server(runtime: Runtime, doors: Sequence[Door], request: Requ
         "answering": describe_answering(runtime),
         "assistants": list(list_assistants(runtime)),
         "examples": list(list_examples(runtime)),
-        "doors": [{"name": door.name, "hint": hint} for door in doors if (hint := door.hint(request.base))],
+        "doors": [
+            {"name": door.name, "hint": hint}
+            for door in doors
+            if (hint := door.make_hint(request.base, needs_key=needs_key(request)))
+        ],
     }
+
+
+def needs_key(request: Request) -> bool:
+    """Whether this server answers only with a key: then the request had one, and so its owner has a name."""
+    return request.owner != LOCAL_OWNER
 
 
 def has_charts() -> bool:
@@ -100,10 +111,11 @@ def list_examples(runtime: Runtime) -> Iterator[dict[str, Any]]:
 
 
 async def report_setup(runtime: Runtime, request: Request) -> dict[str, Any]:
-    """Return checks that call nothing, and client snippets."""
+    """Return checks that call nothing, and how each front end is connected."""
     return {
         "lines": [line.to_dict() for line in check_runtime(runtime)],
-        "clients": list(list_client_snippets(request.base, bool(request.headers.get("authorization")))),
+        "needs_key": needs_key(request),
+        "clients": list(list_front_ends(request.base)),
     }
 
 
@@ -149,22 +161,3 @@ async def probe_doors(runtime: Runtime, doors: Sequence[Door], request: Request)
         for probe in door.probes:
             reply = await call_door(door, probe, request, runtime)
             yield judge_reply(f"{door.name}: {probe.name}", probe, reply, has_key=True)
-
-
-def list_client_snippets(base: str, needs_key: bool) -> Iterator[dict[str, str]]:
-    """Yield snippets with this server's URL; the key appears as an environment variable."""
-    key = "$RIGHTSEAT_KEY"
-    react = f' headers={{{{ Authorization: "Bearer {key}" }}}}' if needs_key else ""
-    javascript = f', headers: {{ Authorization: "Bearer {key}" }}' if needs_key else ""
-    mcp = f' --header "Authorization: Bearer {key}"' if needs_key else ""
-    curl = f" -H 'Authorization: Bearer {key}'" if needs_key else ""
-    body = """-H 'content-type: application/json' -d '{"messages":[{"role":"user","content":"Hello"}]}'"""
-    snippets = {
-        "CopilotKit (React)": f'<CopilotKit runtimeUrl="{base}/copilotkit"{react}>',
-        "OpenBB Workspace": f"Agents → Add Agent → {base}",
-        "OpenAI (Python)": f'OpenAI(base_url="{base}/v1", api_key="{key if needs_key else "none"}")',
-        "AG-UI (JavaScript)": f'new HttpAgent({{ url: "{base}/agui/default"{javascript} }})',
-        "MCP (Claude Code)": f"claude mcp add --transport http rightseat {base}/mcp{mcp}",
-        "curl": f"curl {base}/v1/chat/completions{curl} {body}",
-    }
-    yield from ({"name": name, "line": line} for name, line in snippets.items())

@@ -1,67 +1,263 @@
-// What works here and how to mend the rest; how other clients are connected.
+// The front ends: how each is connected, step by step, with lines that run as they are copied; what works here.
 
-import { h, put, copier } from "./dom.js";
-import { learn } from "./words.js";
+import { lineOf, stepOf } from "./connect_steps.js";
+import { h, put } from "./dom.js";
+import { topbar } from "./frame.js";
+import { icon } from "./icons.js";
+import { fill } from "./model_words.js";
 import * as server from "./server.js";
 
-learn("en", {
-  clients: "Connect a client",
-  health: "What works here",
-  callDoors: "Call every door as its client would",
-  calling: "Calling every door …",
-  fix: "Fix",
-});
-learn("zh", {
-  clients: "连接客户端",
-  health: "运行状况",
-  callDoors: "像客户端一样调用每个接口",
-  calling: "正在调用每个接口…",
-  fix: "处理方法",
-});
-
-const MARKS = { good: "✓", broken: "✗", skipped: "–" };
+const GROUPS = ["apps", "product", "agents"];
+const ENDPOINTS = {
+  OpenAI: "openai",
+  OpenBB: "openbb",
+  CopilotKit: "copilotkit",
+  "AG-UI": "agui",
+  MCP: "mcp",
+};
 
 export class ConnectView {
   constructor(app) {
+    const { words } = app;
     this.app = app;
-    this.element = h("div", { class: "page connect" });
-  }
-
-  async show(doors = false) {
-    const { words } = this.app;
-    put(this.element, h("p", { class: "dim", role: "status" }, doors ? words.calling : words.loading));
-    try {
-      const found = await (doors ? server.post : server.get)("/playground/setup");
-      put(
-        this.element,
-        h("h2", {}, words.clients),
-        found.clients.map((one) => this.client(one)),
-        h("h2", {}, words.health),
-        this.lines(found.lines),
-        h("button", { type: "button", onclick: () => this.show(true) }, words.callDoors),
-      );
-    } catch (error) {
-      put(this.element, h("p", { class: "bad", role: "alert" }, error.message));
-    }
-  }
-
-  client({ name, line }) {
-    const copy = copier(() => server.keyed(line), this.app.words);
-    return h("section", { class: "card client" }, h("h3", {}, name), h("pre", { tabindex: "0" }, line), copy);
-  }
-
-  lines(lines) {
-    return h(
-      "ul",
-      { class: "lines" },
-      lines.map((one) => this.line(one)),
+    this.items = h("div", { class: "scroll" });
+    this.foot = h("div", { class: "foot row", role: "status" });
+    this.query = h("input", {
+      class: "input",
+      type: "search",
+      placeholder: words.searchClients,
+      "aria-label": words.searchClients,
+      oninput: () => this.drawList(),
+    });
+    const close = {
+      type: "button",
+      class: "icon phone",
+      "aria-label": words.close,
+      onclick: () => app.frame.list(false),
+    };
+    this.list = h(
+      "aside",
+      { class: "list", "aria-label": words.clients },
+      h(
+        "div",
+        { class: "head" },
+        h(
+          "div",
+          { class: "title" },
+          h("span", { class: "grow" }, words.clients),
+          h("button", close, icon("x")),
+        ),
+        h("div", { class: "search" }, icon("search", "s"), this.query),
+      ),
+      this.items,
+      this.foot,
+    );
+    this.bar = h("div", {});
+    this.wrap = h("div", { class: "wrap narrow" });
+    this.element = h(
+      "div",
+      { class: "view connect" },
+      this.bar,
+      h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": words.clients }, this.wrap),
     );
   }
 
-  line({ state, what, why, fix }) {
-    const mark = h("span", { class: "mark", role: "img", "aria-label": state }, MARKS[state]);
-    const mend = h("p", { class: "dim" }, `${this.app.words.fix}: `, h("code", {}, fix));
-    const told = [h("strong", {}, what), " ", h("span", {}, why)];
-    return h("li", { class: state }, mark, told, fix && state !== "good" ? mend : null);
+  async show() {
+    const { words } = this.app;
+    if (!this.found) {
+      put(this.bar, topbar(this.app, { list: words.clients }, h("h1", {}, words.connect)));
+      put(this.wrap, h("p", { class: "dim", role: "status" }, words.loading));
+      try {
+        this.found = await server.get("/playground/setup");
+      } catch (error) {
+        return put(this.wrap, this.failure(error));
+      }
+      this.keyed = this.found.needs_key;
+    }
+    const wanted = decodeURIComponent(location.hash.split("/")[2] ?? "");
+    this.open(this.found.clients.find((one) => one.id === wanted) ?? this.client ?? this.found.clients[0]);
+  }
+
+  failure(error) {
+    const { words } = this.app;
+    const again = h("button", { type: "button", class: "btn", onclick: () => this.show() }, words.retry);
+    return h(
+      "div",
+      { class: "col" },
+      h("p", { class: "bad", role: "alert" }, error.status ? error.message : words.offline),
+      again,
+    );
+  }
+
+  open(client) {
+    this.client = client;
+    history.replaceState(null, "", `#/connect/${encodeURIComponent(client.id)}`);
+    this.drawList();
+    this.draw();
+  }
+
+  drawList() {
+    const { words } = this.app;
+    const asked = this.query.value.trim().toLowerCase();
+    const fits = ({ title, protocol }) => `${title} ${protocol}`.toLowerCase().includes(asked);
+    const parts = GROUPS.map((group) => {
+      const clients = this.found.clients.filter((one) => one.group === group && fits(one));
+      return clients.length
+        ? [h("div", { class: "group" }, words[`group_${group}`]), clients.map((one) => this.item(one))]
+        : [];
+    });
+    put(this.items, parts.flat().length ? parts : h("p", { class: "dim small pad" }, words.noClient));
+  }
+
+  item(client) {
+    return h(
+      "button",
+      {
+        type: "button",
+        class: "it two",
+        "aria-current": client === this.client ? "true" : null,
+        title: client.title,
+        onclick: () => {
+          this.open(client);
+          this.app.frame.list(false);
+        },
+      },
+      h("span", { class: "badge sm" }, client.badge),
+      h(
+        "span",
+        { class: "col name" },
+        h("span", { class: "cut" }, client.title),
+        h("span", { class: "tiny dim" }, client.protocol),
+      ),
+    );
+  }
+
+  draw() {
+    const { words, language } = this.app;
+    const { title, protocol, about } = this.client;
+    put(
+      this.bar,
+      topbar(
+        this.app,
+        { list: words.clients },
+        h("h1", { class: "cut" }, title),
+        h("span", { class: "chip desk" }, protocol),
+        h("span", { class: "grow" }),
+        this.modes(),
+      ),
+    );
+    put(
+      this.wrap,
+      h(
+        "header",
+        {},
+        h("h2", { class: "h1" }, fill(words.connectTo, { name: title })),
+        h("p", {}, about[language]),
+      ),
+      h("ol", { class: "stepn" }, this.steps(), this.check()),
+      this.health(),
+    );
+  }
+
+  modes() {
+    const { words } = this.app;
+    const mode = (keyed, label, sign) =>
+      h(
+        "button",
+        { type: "button", "aria-pressed": String(this.keyed === keyed), onclick: () => this.choose(keyed) },
+        sign,
+        label,
+      );
+    return h(
+      "div",
+      { class: "seg", role: "group", "aria-label": words.keyMode },
+      mode(true, words.withKey, icon("key", "xs")),
+      mode(false, words.withoutKey),
+    );
+  }
+
+  choose(keyed) {
+    this.keyed = keyed;
+    this.draw();
+    this.bar.querySelector("[aria-pressed='true']").focus();
+  }
+
+  textOf(step) {
+    return this.keyed ? step.text.key : step.text.open;
+  }
+
+  steps() {
+    const steps = this.client.steps.filter((step) => this.textOf(step));
+    return steps.map((step, index) => stepOf(this.app, step, this.textOf(step), index + 1));
+  }
+
+  /** The requests that this front end sends first, as the server sends them to itself. */
+  check() {
+    const { words } = this.app;
+    const number = this.client.steps.filter((step) => this.textOf(step)).length + 1;
+    this.checks = h("ul", { class: "checks", "aria-live": "polite" });
+    this.button = h(
+      "button",
+      { type: "button", class: "btn", onclick: () => this.test() },
+      icon("bolt", "xs"),
+      words.checkClients,
+    );
+    if (this.tested) this.drawChecks();
+    return h(
+      "li",
+      {},
+      h("span", { class: "no", "aria-hidden": "true" }, String(number)),
+      h(
+        "div",
+        {},
+        h("h3", { class: "lab" }, words.checkIt),
+        h("p", { class: "mid small" }, words.checkHint),
+        h("div", { class: "card pad col checkbox" }, this.checks, this.button),
+      ),
+    );
+  }
+
+  async test() {
+    const { words } = this.app;
+    this.button.disabled = true;
+    put(this.checks, h("li", {}, h("span", { class: "spin" }), words.calling));
+    try {
+      this.tested = (await server.post("/playground/setup")).lines;
+      this.drawChecks();
+    } catch (error) {
+      put(
+        this.checks,
+        h("li", { class: "bad", role: "alert" }, error.status ? error.message : words.offline),
+      );
+    }
+    this.button.disabled = false;
+    this.button.focus();
+  }
+
+  drawChecks() {
+    const { words } = this.app;
+    const calls = this.tested.filter((line) => line.what.includes(": ") && line.state !== "skipped");
+    const good = calls.filter((line) => line.state === "good").length;
+    const name = ENDPOINTS[this.client.protocol];
+    put(
+      this.checks,
+      calls.filter((line) => line.what.startsWith(`${name}: `)).map((line) => lineOf(this.app, line)),
+    );
+    const tone = good === calls.length ? "dot ok" : "dot bad";
+    put(this.foot, h("span", { class: tone }), fill(words.endpointsAnswer, { good, all: calls.length }));
+  }
+
+  health() {
+    const { words } = this.app;
+    return h(
+      "details",
+      { class: "card health" },
+      h("summary", { class: "row" }, icon("right", "xs"), h("b", {}, words.health)),
+      h(
+        "ul",
+        { class: "checks pad" },
+        this.found.lines.map((line) => lineOf(this.app, line)),
+      ),
+    );
   }
 }
