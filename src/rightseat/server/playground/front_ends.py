@@ -306,7 +306,7 @@ def _mcp(base: str) -> FrontEnd:
 
     return FrontEnd(
         id="mcp",
-        title="MCP",
+        title="Other MCP clients",
         badge="MC",
         protocol="MCP",
         group="agents",
