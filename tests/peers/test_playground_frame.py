@@ -314,7 +314,8 @@ async def test_the_welcome_shows_ones_own_model_and_its_tools(tab: BrowserTab, s
 
 
 PLACES = ("chat", "flows", "models", "plugins", "connect", "api")
-SMALL = """(root) => [...document.querySelector(root).querySelectorAll('button, a[href], select, input, summary, textarea')]
+SMALL = """(root) => [...document.querySelector(root)
+  .querySelectorAll('button, a[href], select, input, summary, textarea')]
   .filter((one) => one.checkVisibility({opacityProperty: true}) && !one.closest('.prose, .skip, .inspector'))
   .filter((one) => { const {width, height} = (one.closest('label, .choose') ?? one).getBoundingClientRect();
     return width > 0 && (width < 44 || height < 44); })

@@ -1,4 +1,4 @@
-"""`rightseat doctor` tells the truth of keys, of the server that it found, of what it did not check. Nothing is left."""
+"""`rightseat doctor` tells the truth of keys, of the server that it found, and leaves nothing behind."""
 
 import asyncio
 import os

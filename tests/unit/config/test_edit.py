@@ -52,7 +52,8 @@ def test_a_form_that_cannot_be_edited_is_refused_with_what_to_write(case: str) -
 
 
 def test_every_text_is_read_back() -> None:
-    values: dict[str, TomlValue] = {"a": 'q"u\\o\n\t\x7f☃', "odd key": "x", "yes": True, "number": 7, "list": ("a", "b")}
+    odd = 'q"u\\o\n\t\x7f☃'
+    values: dict[str, TomlValue] = {"a": odd, "odd key": "x", "yes": True, "number": 7, "list": ("a", "b")}
     table = tomllib.loads(format_table(("models", "a.b"), values))["models"]["a.b"]
     assert table == {**values, "list": ["a", "b"]}
 
