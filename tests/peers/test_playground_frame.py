@@ -16,6 +16,7 @@ from tests.kit.upstream import FakeUpstream
 from tests.peers.browser import BrowserTab, Chromium, launch_chromium
 from tests.peers.echo_upstream import answer_in_steps
 from tests.peers.playground import make_server, open_playground, send_message, wait_for_expression
+from tests.peers.prerequisites import require
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="module")]
 ANSWER = ".message.assistant"
@@ -315,7 +316,7 @@ async def test_the_welcome_shows_ones_own_model_and_its_tools(tab: BrowserTab, s
 
 PLACES = ("chat", "flows", "models", "plugins", "connect", "api")
 SMALL = """(root) => [...document.querySelector(root)
-  .querySelectorAll('button, a[href], select, input, summary, textarea')]
+    .querySelectorAll('button, a[href], select, input, summary, textarea')]
   .filter((one) => one.checkVisibility({opacityProperty: true}) && !one.closest('.prose, .skip, .inspector'))
   .filter((one) => { const {width, height} = (one.closest('label, .choose') ?? one).getBoundingClientRect();
     return width > 0 && (width < 44 || height < 44); })
@@ -418,6 +419,43 @@ async def test_the_skip_link_has_a_target_in_every_view(tab: BrowserTab) -> None
         await tab.page.keyboard.press("Enter")
         expected = "say" if place == "chat" else "stage"
         assert await tab.page.evaluate("document.activeElement.id") == expected
+
+
+@pytest.mark.demand("playground.axe_accessibility_check_without")
+@SIZES
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_nothing_of_the_frame_keeps_anyone_out(
+    tab: BrowserTab, server: RightseatProcess, size: Any, theme: str
+) -> None:
+    source = (require("axe") / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+    await tab.page.emulate_media(color_scheme=theme)
+    await look_at(tab, size)
+    await tab.page.evaluate(source)
+    assert await list_violations(tab) == []
+    await send_message(tab, "hello")
+    await tab.wait_visible(ANSWER)
+    await wait_for_expression(tab, "document.querySelectorAll('.list .thread').length > 0")
+    assert await list_violations(tab) == []
+    if size == PHONE:
+        await tab.click(".topbar .icon.phone >> nth=0")
+        await tab.wait_visible(".list .thread")
+        assert await list_violations(tab) == []
+    await tab.page.evaluate("location.hash = '#/threads'")
+    await tab.wait_visible(".all .thread")
+    await tab.page.hover(".all .threads li")
+    await tab.click(".all .mo >> nth=0")
+    await tab.wait_visible("[role=menu]")
+    assert await list_violations(tab) == []
+    await tab.page.keyboard.press("End")
+    await tab.page.keyboard.press("Enter")
+    await tab.wait_visible(".toast")
+    assert await list_violations(tab) == []
+
+
+async def list_violations(tab: BrowserTab) -> list[tuple[str, str]]:
+    found = await tab.page.evaluate("axe.run()")
+    bad = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
+    return [(one["id"], one["nodes"][0]["html"][:200]) for one in bad]
 
 
 @pytest.mark.demand("playground.microphone_transcribes")

@@ -216,6 +216,23 @@ async def test_an_own_model_is_not_called_tiny_and_offers_no_demo() -> None:
 
 
 @pytest.mark.demand("playground.flows_list_per_plugin")
+@pytest.mark.demand("playground.welcome_model_card", "playground.microphone_transcribes")
+async def test_the_page_is_told_what_answers_and_whether_it_may_listen() -> None:
+    model = FakeModel()
+    runtime = Runtime(model=model)
+    async with serve_runtime(runtime) as server:
+        about = await get_json(server.url, "/playground/about")
+    assert about["transcribes"] is False
+    told = about["answering"]["default"]
+    assert told["tools"] == 0
+    assert told["model"]["name"] == model.info.model
+    assert (told["model"]["builtin"], "tools" in told["model"]["can"]) == (False, True)
+    async with serve_runtime(make_demo_runtime()) as server:
+        told = (await get_json(server.url, "/playground/about"))["answering"]["default"]
+    assert told["model"]["local"]
+    assert told["tools"] >= 2
+
+
 async def test_flows_and_plugins_are_told_of() -> None:
     async with serve_runtime(make_demo_runtime()) as server:
         [plugin] = await get_json(server.url, "/playground/flows")
