@@ -25,40 +25,35 @@ async def main() -> None:
         browser.launch_chromium() as chromium,
         open_playground(chromium, server.url) as tab,
     ):
-        await tab.page.set_viewport_size({"width": 1200, "height": 760})
+        await tab.page.set_viewport_size({"width": 1440, "height": 900})
         tab.page.set_default_timeout(60_000)
         await take_screenshots(tab)
 
 
 async def take_screenshots(tab: BrowserTab) -> None:
     await take_screenshot(tab, "welcome")
-    await tab.click(".chip.large >> nth=1")
-    await tab.wait_visible(".artifact canvas")
+    await tab.click(".eg button >> nth=1")
+    await tab.wait_visible(".artifact canvas, figure canvas")
     await tab.wait_visible(ANSWER)
     # The chart moves into its place.
     await tab.page.wait_for_timeout(1200)
     await take_screenshot(tab, "chart")
-    await tab.click("button:text-is('New conversation')")
-    await tab.page.select_option("select[aria-label=Assistant]", "default")
-    await tab.click(".chip.large >> nth=2")
-    await tab.click("button:text-is('Inspector')")
-    await tab.wait_visible(".question")
+    await tab.click("[data-begin]")
+    await tab.click(".eg button >> nth=2")
+    await tab.wait_visible("button:text-is('Allow'), button:text-is('Allow once')")
     await tab.page.wait_for_timeout(500)
     await take_screenshot(tab, "approval")
-    await tab.click(".question >> button:text-is('Allow')")
+    await tab.click("button:text-is('Allow'), button:text-is('Allow once')")
     await tab.wait_visible(ANSWER)
-    await tab.click("[data-view=flows]")
-    await tab.wait_visible("svg.flow")
-    await tab.click("button:text-is('Run')")
-    await tab.wait_visible("svg.flow [data-state=done] text", "chart")
-    await tab.click("svg.flow .box >> nth=0")
-    await tab.page.wait_for_timeout(500)
-    await take_screenshot(tab, "flow")
+    await tab.click("[aria-label=Inspector]")
     await tab.click("[role=tab] >> text=Wire")
-    await tab.click("[data-view=chat]")
-    await tab.click(".door summary >> nth=0")
-    await tab.page.wait_for_timeout(500)
+    await tab.page.wait_for_timeout(1000)
     await take_screenshot(tab, "wire")
+    await tab.click("[data-view=flows]")
+    await tab.click("button:has-text('Run') >> visible=true")
+    # The run's steps are lit one after the other.
+    await tab.page.wait_for_timeout(3000)
+    await take_screenshot(tab, "flow")
 
 
 async def take_screenshot(tab: BrowserTab, name: str) -> None:
