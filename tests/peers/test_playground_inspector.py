@@ -182,12 +182,20 @@ async def test_a_message_opens_its_span_and_a_span_its_message(tab: BrowserTab, 
     seen = seen.replace("$", "document.querySelector('.linked')")
     await wait_for_expression(tab, seen)
     assert await tab.page.evaluate("document.activeElement.classList.contains('linked')")
-    if size == DESK:
+    if size == PHONE:
+        assert not await tab.page.locator(".insp").is_visible(), "the sheet makes room"
+        await open_inspector(tab)
+        await tab.click("[aria-label='Close inspector']")
+        assert not await tab.page.locator(".insp").is_visible()
+        assert await tab.page.evaluate("document.activeElement !== document.body")
+    else:
         assert await tab.page.locator(".tr.on[data-kind=tool]").count() == 1
         # The other way: a click on an answer.
         await tab.page.locator(ANSWER).last.click(position={"x": 5, "y": 5})
         await wait_for_expression(tab, "document.querySelector('.tr.on')?.dataset.kind === 'model'")
         assert await tab.page.locator(f"{ANSWER}.linked").count() == 1
+        await tab.page.keyboard.press("Escape")
+        assert not await tab.page.locator(".insp").is_visible()
 
 
 @pytest.mark.demand("playground.inspector_event_stream_run", "playground.inspector_events_previewed")

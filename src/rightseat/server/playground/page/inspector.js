@@ -44,7 +44,8 @@ export class Inspector {
       h("button", { ...close, title: words.closeInspector, onclick: () => this.close() }, icon("x")),
     );
     const props = { class: "insp sheet", hidden: true, "aria-label": words.inspector };
-    this.element = h("aside", props, h("div", { class: "grab" }), bar, this.body);
+    const leave = (event) => this.leave(event);
+    this.element = h("aside", { ...props, onkeydown: leave }, h("div", { class: "grab" }), bar, this.body);
     this.choose(this.tab);
   }
 
@@ -70,6 +71,13 @@ export class Inspector {
   close() {
     if (this.open) this.app.chat.inspect();
     this.app.chat.looking?.focus();
+  }
+
+  /** Escape closes the inspector, unless it is to stop a run. */
+  leave(event) {
+    if (event.key !== "Escape" || this.app.talk.running) return;
+    event.stopPropagation();
+    this.close();
   }
 
   choose(name) {
@@ -114,7 +122,7 @@ export class Inspector {
     panel.show(talk);
     this.mark();
     // Seconds go on while nothing comes.
-    if (talk.running) this.draw();
+    if (talk.running || talk.questions.length) this.draw();
   }
 
   /** The whole conversation. People's time is in no total. */

@@ -72,12 +72,13 @@ export class Raw {
     // What has not changed keeps its element: it may be open, or have the focus.
     const elements = found.slice(0, this.limit).flatMap((row) => this.elements(row));
     const rest = found.length - this.limit;
+    const focused = this.list.contains(document.activeElement) ? document.activeElement : null;
     this.list.replaceChildren(
       ...elements,
       ...(found.length ? [] : [h("p", { class: "pad dim" }, words.noEvent)]),
       ...(rest > 0 ? [h("button", more, `${words.more} (${rest})`)] : []),
     );
-    if (this.focused?.isConnected) this.focused.focus({ preventScroll: true });
+    if (focused?.isConnected) focused.focus({ preventScroll: true });
   }
 
   enlarge() {
