@@ -96,6 +96,8 @@ def shell(tmp_path: Path) -> PastingShell:
 @pytest.mark.long
 @on_posix
 async def test_serve_and_doctor(shell: PastingShell) -> None:
+    # The page says that a Workspace of one's own needs its origin there.
+    (shell.folder / "rightseat.toml").write_text('[server]\ncors = ["https://workspace.example.com"]\n', "utf-8")
     [serve] = list_page_lines("docs/openbb.md", "rightseat serve")
     checks = [line for line in list_page_lines("docs/openbb.md", "rightseat doctor") if "--ask" not in line]
     outputs = await shell.serve(serve, *list_page_lines("docs/start.md", "rightseat doctor"), *checks)
