@@ -73,7 +73,6 @@ def format_inline(text: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
-@cache
 def format_error_html(kind: type[RightseatError]) -> bytes:
     """Format the page of an error as HTML."""
     rows = "".join(

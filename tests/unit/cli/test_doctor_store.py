@@ -81,5 +81,5 @@ async def test_the_doctor_has_the_line(tmp_path: Path) -> None:
     (tmp_path / "rightseat.toml").write_text(
         f'[store]\npath = "{tmp_path / "data"}"\n[models.a]\nspec = "scripted:demo"\n'
     )
-    found = [line.what async for line in stream_config_checks(load_config(tmp_path / "rightseat.toml"))]
+    found = [line.what async for line in stream_config_checks(load_config(tmp_path / "rightseat.toml"), call=False)]
     assert found[0] == "store"

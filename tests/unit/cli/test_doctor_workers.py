@@ -5,7 +5,7 @@ import pytest
 from rightseat.cli.doctor import check_workers
 from rightseat.config.settings import Config, ModelSettings, ServerSettings, StoreSettings
 from rightseat.doctor.client import ProbeClient
-from rightseat.doctor.running_server import read_workers
+from rightseat.doctor.running_server import identify_server
 from tests.kit.server import RightseatProcess
 
 
@@ -24,6 +24,6 @@ async def test_a_running_server_tells_its_number() -> None:
     async with RightseatProcess(args=["--workers", "2"]) as server:
         client = ProbeClient(server.url, None)
         try:
-            assert await read_workers(client) == 2
+            assert (await identify_server(client)).workers == 2
         finally:
             client.close()
