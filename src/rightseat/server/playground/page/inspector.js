@@ -134,7 +134,7 @@ export class Inspector {
     const took = rows.reduce((all, { from, to, untimed }) => all + (untimed ? 0 : to - from), 0);
     put(
       this.facts,
-      rows.length ? fact(String(rows.length), words.runsTotal) : null,
+      rows.length ? fact(String(rows.length), rows.length === 1 ? words.runTotal : words.runsTotal) : null,
       rows.length ? fact(seconds(took)) : null,
       usage.input + usage.output ? fact(tokens(usage), words.tokens) : null,
       usage.cost ? fact(cost(usage), words.cost) : null,
