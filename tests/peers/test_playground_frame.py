@@ -421,6 +421,30 @@ async def test_the_skip_link_has_a_target_in_every_view(tab: BrowserTab) -> None
         assert await tab.page.evaluate("document.activeElement.id") == expected
 
 
+@pytest.mark.demand("playground.light_dark_keyboard_first")
+async def test_the_focus_never_falls_to_the_page(tab: BrowserTab) -> None:
+    focused = "document.activeElement.id"
+    await tab.page.focus(".now a.btn")
+    await tab.page.keyboard.press("Enter")
+    await wait_for_expression(tab, f"{focused} === 'stage'")
+    await tab.page.evaluate("location.hash = '#/threads'")
+    await tab.wait_visible(".topbar .btn.ink")
+    await tab.page.focus(".topbar .btn.ink")
+    await tab.page.keyboard.press("Enter")
+    await wait_for_expression(tab, f"{focused} === 'say'")
+    await send_message(tab, "endless")
+    await tab.page.focus(".send.stop")
+    await tab.page.keyboard.press("Enter")
+    await wait_for_expression(tab, f"{focused} === 'say'")
+    await look_at(tab, PHONE)
+    await tab.click(".rail .go.phone")
+    await tab.page.focus("dialog [data-tongue]")
+    await tab.page.keyboard.press("Enter")
+    await tab.wait_gone("dialog")
+    await wait_for_expression(tab, "document.documentElement.lang === 'zh'")
+    assert await tab.page.evaluate(HAS_FOCUS)
+
+
 @pytest.mark.demand("playground.axe_accessibility_check_without")
 @SIZES
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -67,6 +67,7 @@ export class Frame {
 
   show(name, view) {
     this.view = view;
+    const held = [this.stage, this.slot].some((one) => one.contains(document.activeElement));
     // What is there already stays: put in again it would lose the focus.
     if (this.stage.firstChild !== view.element) put(this.stage, view.element);
     this.refit();
@@ -78,6 +79,8 @@ export class Frame {
     this.element.dataset.view = name;
     this.name = name;
     this.titled();
+    // What had the focus may be gone with the view before.
+    if (held && document.activeElement === document.body) this.enter();
   }
 
   /** The browser's tab has the name of the conversation, or of the place. */
@@ -119,12 +122,16 @@ export class Frame {
     const links = [...BEHIND_MORE].map((name) =>
       h("a", { class: "it", href: `#/${name}`, onclick: close }, icon(PLACES[name]), words[name]),
     );
+    const switches = h("div", { class: "row" }, this.switches("icon"));
+    // In other words the page is built anew, without this.
+    const changed = (event) => event.target.closest("[data-tongue]") && close();
+    switches.addEventListener("click", changed, true);
     const dialog = h(
       "dialog",
       { class: "more", "aria-label": words.moreViews, onclose: close },
       h("div", { class: "row" }, h("b", { class: "grow" }, words.moreViews), this.closer(close)),
       links,
-      h("div", { class: "row" }, this.switches("icon")),
+      switches,
     );
     document.body.append(dialog);
     dialog.showModal();
@@ -142,8 +149,13 @@ export class Frame {
 
   skip(event) {
     event.preventDefault();
-    if (this.view === this.app.chat) this.app.chat.composer.box.focus();
-    else this.stage.focus();
+    this.enter();
+  }
+
+  /** The focus goes to where one begins in the view. */
+  enter() {
+    const { box } = this.app.chat.composer;
+    (this.view === this.app.chat && box.isConnected ? box : this.stage).focus();
   }
 }
 

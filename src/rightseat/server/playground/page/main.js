@@ -159,6 +159,7 @@ class App {
     this.session.fresh(agent);
     this.changed();
     this.go("chat", agent);
+    this.arrive();
     this.chat.composer.box.focus();
   }
 
@@ -238,11 +239,12 @@ class App {
     this.redraw();
     this.chat.composer.draft = draft;
     if (open) this.chat.inspect(tab);
-    document.querySelector("[data-tongue]")?.focus();
+    const places = [...document.querySelectorAll("[data-tongue], .rail button")];
+    places.find((one) => one.checkVisibility())?.focus();
   }
 
   key(event) {
-    if (!this.session) return;
+    if (!this.session || document.querySelector("dialog[open]")) return;
     if (event.key === "Escape") {
       if (this.frame.listing) this.frame.list(false);
       else if (this.talk.running) this.stop();
