@@ -20,6 +20,8 @@ learn("zh", {
 });
 
 const MANY = 200;
+// Rows of a table at first: the conversation goes on below it.
+const FIRST = 10;
 
 /** JSON as what it says; any other text as itself. */
 export function parsed(text) {
@@ -72,7 +74,7 @@ export function table(columns, rows, words, name = "table") {
 /** The parts of a table: `element`, and for its head `count` and `tools`. */
 export class DataTable {
   constructor(columns, rows, words, name) {
-    Object.assign(this, { columns, rows, words, name, limit: MANY, sorted: { column: -1, down: false } });
+    Object.assign(this, { columns, rows, words, name, limit: FIRST, sorted: { column: -1, down: false } });
     this.numeric = columns.map((_, at) => rows.length > 0 && rows.every((row) => isNumber(row[at])));
     this.count = h("span", { class: "dim tiny num", role: "status" });
     this.heads = columns.map((title, at) => this.head(title, at));
