@@ -125,6 +125,7 @@ tools = ["clock"]
         ("[models]\nbig = 'x'", "FILE:2: models.big: expected a table, got text."),
         ("[models.a]\nspec = 'x:y'\ncontext = 0", "FILE:3: models.a.context: expected a whole number >= 1."),
         ("[server]\ncors = [1]", "FILE:2: server.cors: expected text, got a whole number (at [0])."),
+        ("[auth]\nadmins = ['ann']", "FILE:2: auth.admins: there is no key 'ann' in [auth.keys]."),
         ("[auth.keys]\nbob = 3", "FILE:2: auth.keys.bob: expected text, such as 'env:NAME'."),
         ("[auth.keys]\nbob = 'env:NO_SUCH'", "FILE:2: auth.keys.bob: the environment variable NO_SUCH is"),
         ("[models.a]\nspec='x:y'\nh = {k = 'env:NO_SUCH'}", "FILE:3: models.a.h.k: the environment variable"),
