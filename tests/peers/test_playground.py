@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from rightseat.models.scripted import load_script
 from tests.kit.server import RightseatProcess
 from tests.peers.browser import BrowserTab, Chromium
 from tests.peers.playground import make_server, open_playground, send_message, wait_for_expression
@@ -233,56 +232,6 @@ async def test_a_flow_is_drawn_run_and_looked_into(tab: BrowserTab) -> None:
     await tab.wait_visible(".artifact canvas")
     drawn = "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(Boolean)"
     assert await tab.page.locator(".artifact canvas").first.evaluate(drawn)
-
-
-@pytest.mark.demand("playground.agents_live_state_tree")
-async def test_an_agents_state_is_a_tree_with_changes_marked(tab: BrowserTab) -> None:
-    await tab.click("[aria-label=Inspector]")
-    await send_message(tab, "walk")
-    await tab.wait_visible(ANSWER, "Done: arrived")
-    await tab.click("[role=tab] >> text=State")
-    await tab.wait_visible(".now .tree", '"home"')
-    assert await tab.page.evaluate("({}).hacked") is None
-    # Node by node: what each of them made of it.
-    assert await tab.read_texts(".node > summary") == ["shop", "street", "home"]
-    await tab.click(".node > summary >> text=street")
-    assert await tab.read_texts(".node[open] code.changed") == ['"street"', "2"]
-    assert '"book"' in await tab.read_texts(".node[open] code")
-
-
-@pytest.mark.demand("playground.inspector_event_stream_run", "playground.inspector_wire_view_same")
-async def test_the_inspector_tells_times_events_and_bytes(tab: BrowserTab) -> None:
-    await tab.click("[aria-label=Inspector]")
-    await send_message(tab, "orders")
-    await tab.wait_visible(ANSWER, "Done:")
-    await tab.wait_visible(".facts", "to the first token")
-    await tab.wait_visible(".bars .what", "orders")
-    await tab.click("[role=tab] >> text=Raw events")
-    await tab.fill_text("[aria-label='Filter events']", "TOOL_CALL_RESULT")
-    assert len(await tab.read_texts(".raw > li")) == 1
-    await tab.click("[role=tab] >> text=Wire")
-    await tab.wait_visible(".door >> nth=0")
-    names = await tab.read_texts(".door summary strong")
-    assert names == ["openai", "agui", "openbb", "copilotkit", "mcp"]
-    said = "\n".join(await tab.page.locator(".door .bytes").all_text_contents())
-    marks = ("chat.completion.chunk", "TEXT_MESSAGE_CONTENT", "copilotMessageChunk", "TextMessageOutput", "jsonrpc")
-    assert all(mark in said for mark in marks)
-    lines = await tab.page.locator(".door pre:not(.bytes)").all_text_contents()
-    assert len(lines) == 5
-    assert all(line.startswith("curl -N http") and "orders" in line for line in lines)
-
-
-@pytest.mark.demand("playground.inspector_save_test_turns")
-async def test_a_run_is_saved_as_a_test(tab: BrowserTab) -> None:
-    await tab.click("[aria-label=Inspector]")
-    await send_message(tab, "orders")
-    await tab.wait_visible(ANSWER, "Done:")
-    async with tab.page.expect_download() as pending:
-        await tab.click("text=Save as test")
-    saved = await read_download(await pending.value)
-    turns = load_script(saved, "saved").turns
-    assert [call.name for turn in turns for call in turn.calls] == ["orders"]
-    assert "Done:" in str(turns[-1].say)
 
 
 @pytest.mark.demand("playground.plugins_loaded_wrong_try")
