@@ -85,6 +85,7 @@ function drawFigure(option, name, words) {
   const show = (drawn) => {
     const choose = (chosen) => {
       put(place, chosen === "chart" ? drawn : data);
+      if (made) made.sieve.hidden = chosen === "chart";
       buttons.forEach((one, at) =>
         one.setAttribute("aria-pressed", String((at === 0) === (chosen === "chart"))),
       );
