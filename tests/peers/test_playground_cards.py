@@ -137,7 +137,7 @@ def build_script() -> dict[str, Any]:
             },
             {"when": {"user": "rich"}, "say": RICH},
             {"when": {"user": "hostile"}, "say": HOSTILE},
-            {"when": {"user": "growing"}, "say": RICH * 3, "pace_ms": 5},
+            {"when": {"user": "growing"}, "say": RICH * 3, "pace_ms": 10},
             {"when": {"user": "think"}, "reason": "Let me see.", "say": "Thought."},
             {"when": {"user": "fail"}, "finish": "raise:upstream_busy"},
             {"when": {}, "say": "You said: {user}"},
@@ -267,9 +267,10 @@ async def test_markdown_as_people_know_it(tab: BrowserTab, words: dict[str, str]
 
 @pytest.mark.demand("playground.markdown_by_libraries")
 async def test_a_growing_text_keeps_what_is_closed(tab: BrowserTab) -> None:
+    # From the second time on: the first names an address that earlier blocks use, and these are drawn again.
     await send_message(tab, "growing")
     blocks = f"document.querySelector('{ANSWER} .prose').children"
-    await wait_for_expression(tab, f"document.querySelector('{ANSWER} .math math') && {blocks}.length > 8")
+    await wait_for_expression(tab, f"document.querySelector('{ANSWER} .math math') && {blocks}.length > 20")
     await wait_for_expression(tab, f"document.querySelector('{ANSWER} .hljs-keyword')")
     await tab.page.evaluate(f"{blocks}[3].kept = true")
     await wait_for_expression(tab, "document.querySelector('.talk').getAttribute('aria-busy') === 'false'")

@@ -111,6 +111,7 @@ function groupBlocks(tokens) {
 export class Prose {
   constructor() {
     this.element = h("div", { class: "prose" });
+    this.wanted = new Set();
     this.forget();
   }
 
@@ -141,6 +142,12 @@ export class Prose {
     this.show(text);
   }
 
+  fetch(name) {
+    if (this.wanted.has(name)) return;
+    this.wanted.add(name);
+    fetchLibrary(name).then((found) => found && this.again());
+  }
+
   drawPlain(text) {
     put(this.element, h("p", { class: "plain" }, text));
     if (!this.waits) ready.then((found) => found && this.again());
@@ -165,7 +172,7 @@ export class Prose {
       this.element.append(...clean(parser.renderer.render(group.tokens, parser.options, this.env)));
     }
     this.closed += offsetOf(tail, groups.at(-1)?.line ?? 0);
-    for (const name of listMissing(tokens)) fetchLibrary(name).then((found) => found && this.again());
+    for (const name of listMissing(tokens)) this.fetch(name);
     markSources(this.element);
     return undefined;
   }
