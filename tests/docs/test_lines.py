@@ -63,7 +63,15 @@ class PastingShell:
         """Paste a line and wait for its end; returns what it prints."""
         command = ["sh", "-c", OURS.sub(self.url, line) if self.url else line]
         done = await asyncio.to_thread(
-            subprocess.run, command, cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=HANG_TIMEOUT
+            subprocess.run,
+            command,
+            cwd=self.folder,
+            env=self.env,
+            # `store restore` asks whether to go on.
+            input="y\n",
+            capture_output=True,
+            text=True,
+            timeout=HANG_TIMEOUT,
         )
         assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
         return done.stdout

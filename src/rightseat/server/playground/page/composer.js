@@ -33,7 +33,7 @@ export class Composer {
     const halt = { type: "button", class: "send stop", "aria-label": words.stop, title: words.stop };
     this.halt = h("button", { ...halt, onclick: () => app.stop() }, icon("stop"));
     this.place = h("span", { class: "row" }, this.send);
-    this.model = h("span", { class: "row" });
+    this.model = h("span", { class: "row answering" });
     this.tools = h(
       "div",
       { class: "tools" },
