@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""`rightseat doctor` tells the truth of keys, of the server that it found, and leaves nothing behind."""
-=======
 """`rightseat doctor` tells the truth of keys, of the server that it found, of what was not checked. Nothing is left."""
->>>>>>> 8ea66999 (tests: answer the question of store restore; error pages without a cache)
 
 import asyncio
 import os
