@@ -74,6 +74,7 @@ RUN_BY = {
     r"rightseat models (?:list|use|path \S|remove qwen|pull \S)": "tests/docs/test_models.py",
     r"python -m checks\.mutations --list": "tests/checks/test_mutations.py",
     r"npm install @copilotkit|npx esbuild": "tests/peers/test_docs_copilotkit.py",
+    r"export (?:INVENTORY_TOKEN|RIGHTSEAT_KEY)=": "tests/docs/test_first_hour.py",
 }
 PULL_TESTS = "tests/unit/cli/test_models_pull.py runs the commands with small ones."
 FLOW_TESTS = "tests/docs/test_flows.py runs the flow with a server of its own."
@@ -87,6 +88,13 @@ NOT_RUN = {
     r"rightseat models (?:pull|path|remove local)$": f"It needs the weights that all tests of this machine share; "
     f"{PULL_TESTS}",
     r"rightseat flows run": f"It calls the API of an example at example.com; {FLOW_TESTS}",
+    r"make release": "It builds from a clone of the last commit; tests/package/test_release.py does so.",
+    r"pip download|npm install -g": "It fetches packages of others from the network.",
+    r"rightseat doctor --url": "It needs a server at an address of yours; tests/unit/cli/test_doctor_live.py runs the "
+    "command against one of its own.",
+    r"rightseat store migrate": "It needs a database of yours; tests/unit/stores/postgres/test_set_up.py migrates one.",
+    r"export (?:COPILOT_|RIGHTSEAT_API_KEY)|python page\.py": "Another program's; "
+    "tests/unit/doors/openai/test_recipes.py sends its requests.",
     r"pip install": f"It changes the environment of the tests; {INSTALL_TESTS}",
     r"export DATABASE_URL|rightseat (?:serve --host 0\.0\.0\.0|store move)": "It needs a database at an address of "
     "yours; tests/unit/cli/test_store_move.py and tests/faults run PostgreSQL.",

@@ -30,6 +30,7 @@ from tests.faults.test_flow_takeover import (
     serve_shop,
 )
 from tests.faults.test_signals import HELD_MESSAGE, hold_reply
+from tests.faults.turn_shop import join_deltas
 from tests.kit.client import RawHttpClient
 from tests.kit.postgres import get_session_server
 from tests.kit.server import RightseatProcess
@@ -78,7 +79,7 @@ async def test_a_flow_goes_on_at_another_worker_after_the_grace(tmp_path: Path, 
         seen = list(seen)
         rest = [] if is_over(seen) else await post(shop.server.url, CONNECT_PATH, make_input("c"), seen[-1].id or "")
         check_one_run([*seen, *rest])
-        assert [frame.json for frame in (*seen, *rest)] == [frame.json for frame in elsewhere]
+        assert join_deltas([*seen, *rest]) == join_deltas(elsewhere)
 
 
 @pytest.mark.demand("scale.drain_hands_over")

@@ -287,6 +287,18 @@ def join_text(frames: list[SseFrame]) -> str:
     return "".join(frame.json["delta"] for frame in frames if frame.json["type"] == "TEXT_MESSAGE_CONTENT")
 
 
+def join_deltas(frames: Sequence[SseFrame]) -> list[Any]:
+    """Join the pieces of each text: a finished one is kept as one entry, so that later readers get fewer pieces."""
+    joined: list[Any] = []
+    for event in (frame.json for frame in frames):
+        last = joined[-1] if joined else {}
+        if event["type"] == last.get("type") == "TEXT_MESSAGE_CONTENT" and event["messageId"] == last["messageId"]:
+            joined[-1] = last | {"delta": last["delta"] + event["delta"]}
+        else:
+            joined.append(event)
+    return joined
+
+
 def check_one_run(frames: list[SseFrame], *, end: str = "RUN_FINISHED") -> None:
     """One start and one end of the same run; every message and call has its end once; numbers grow."""
     assert list_types(frames, "RUN_STARTED", "RUN_FINISHED", "RUN_ERROR") == ["RUN_STARTED", end]

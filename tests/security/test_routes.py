@@ -24,12 +24,15 @@ FILE_ROUTE = ("GET", "/files/{ticket}/{name}")
 # What an error means is no secret, and who has no key reads it first.
 ERROR_ROUTE = ("GET", "/docs/errors/{code}")
 TRY_PATH = "/playground/try"
+MODEL_PATHS = tuple(f"/playground/models/{name}" for name in ("list", "test", "preview", "use"))
+# They lie below the page's files.
+POST_PATHS = (TRY_PATH, *MODEL_PATHS)
 PAGE_ROUTE = ("GET", "/playground/{name:path}")
 # GraphiQL's files are anybody's. The page itself is for a browser: at its path all others need a key.
 GRAPHIQL_ROUTE = ("GET", "/copilotkit/graphiql/{name:path}")
 BROWSER_ROUTES = {("GET", "/copilotkit")}
 OPEN_ROUTES = {
-    *(("GET", path) for path in ("/", "/docs", "/health", "/health_check", "/ready", "/openapi.json")),
+    *(("GET", path) for path in ("/", "/docs", "/docs/errors", "/health", "/health_check", "/ready", "/openapi.json")),
     FILE_ROUTE,
     ERROR_ROUTE,
     PAGE_ROUTE,
@@ -104,20 +107,22 @@ async def find_problems(table: RouteTable, ask: Ask) -> list[str]:
             free = ("GET" if method == "HEAD" else method, path) in {(m, fill_path(p)) for m, p in OPEN_ROUTES}
             bad = {name: await ask(method, path, headers) for name, headers in INVALID_CREDENTIALS.items()}
             good = {name: await ask(method, path, headers) for name, headers in VALID_CREDENTIALS.items()}
-            # It lies below the page's files, and there is no such file.
-            free = free or (path == TRY_PATH and method in ("GET", "HEAD"))
+            # There is no such file.
+            free = free or (path in POST_PATHS and method in ("GET", "HEAD"))
             if not known:
                 expected = set(bad.values()) <= {401, 405} and set(good.values()) == {405}
             elif free:
                 empty = (
-                    TRY_PATH,
+                    *POST_PATHS,
                     *(fill_path(one[1]) for one in (FILE_ROUTE, ERROR_ROUTE, PAGE_ROUTE, GRAPHIQL_ROUTE)),
                 )
                 status = 404 if path in empty else 200
                 expected = set(bad.values()) == set(good.values()) == {status}
             else:
                 expected = set(bad.values()) == {401} and len(set(good.values())) == 1
-                expected = expected and not set(good.values()) & {401, 403, 500}
+                # The model is changed by admins only, and these keys are none.
+                refused = {401, 500} if path in MODEL_PATHS else {401, 403, 500}
+                expected = expected and not set(good.values()) & refused
             if not expected or len(set(bad.values())) != 1:
                 differences.append(f"{method} {path}: without a key {bad}, with one {good}")
     return differences

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rightseat.cli.doctor import print_lines, stream_checks
+from rightseat.config.installation import format_install_command
 from rightseat.config.settings import Config
 from rightseat.doctor import setup
 from rightseat.doctor.result import CheckResult
@@ -85,4 +86,4 @@ def test_without_the_engine(config: Config, state: str, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(setup, "version", version)
     line = setup.check_engine(config)
-    assert (line.state, line.fix) == (state, "pip install xllamacpp")
+    assert (line.state, line.fix) == (state, format_install_command("xllamacpp"))

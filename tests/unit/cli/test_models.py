@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from rightseat.cli import models
+from rightseat.config.installation import format_install_command
 from rightseat.config.settings import AssistantSettings, Config, ModelSettings
 from rightseat.errors import NotFound, WeightsError
 from rightseat.models.llamacpp import weights
@@ -148,7 +149,7 @@ def test_without_the_engine_nothing_is_fetched(cache: Path, monkeypatch: pytest.
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *more: None if name == "xllamacpp" else find(name, *more)
     )
-    assert "pip install xllamacpp" in models.prepare_config(Config()).without_local
+    assert format_install_command("xllamacpp") in models.prepare_config(Config()).without_local
     assert pulled == []
 
 
