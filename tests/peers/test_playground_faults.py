@@ -157,7 +157,7 @@ async def test_after_a_crash_the_page_shows_what_was_said_and_asks_again(chromiu
         await tab.page.reload()
         await tab.wait_visible(".failure", "interrupted")
         assert (await tab.read_texts(f"{ANSWER} .prose"))[0].count("word") > 40
-        await tab.click(".failure button.main")
+        await tab.click(".failure >> text=Try again")
         await tab.wait_gone(".failure")
         await tab.wait_visible("button.stop")
         await tab.page.keyboard.press("Escape")
@@ -173,7 +173,7 @@ async def test_a_server_that_is_away_is_said(chromium: Chromium, server: Rightse
         await send_message(tab, "hello")
         await tab.wait_visible(".failure", "cannot be reached")
         relay.refuses_connections = False
-        await tab.click(".failure button.main")
+        await tab.click(".failure >> text=Try again")
         await tab.wait_visible(ANSWER, "You said: hello")
 
 
@@ -189,7 +189,7 @@ async def test_a_question_that_never_arrived_is_not_lost(chromium: Chromium, ser
         await send_message(tab, "two")
         await tab.wait_visible(".banner", "The connection was lost")
         relay.refuses_connections = False
-        await tab.click(".failure button.main")
+        await tab.click(".failure >> text=Try again")
         await tab.wait_visible(ANSWER, "You said: two")
         assert await tab.read_texts(f"{ANSWER} .prose") == ["You said: one", "You said: two"]
 
