@@ -164,7 +164,7 @@ def test_what_cannot_be_computed_says_why(expression: str, said: str) -> None:
 
 def test_missing_time_zone_data_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rightseat.tools.builtin.dates.zoneinfo.available_timezones", set)
-    with pytest.raises(CalculationError, match="Install it: .*tzdata"):
+    with pytest.raises(CalculationError, match=r"Install it: .*tzdata"):
         evaluate('now("America/New_York")')
     assert evaluate("now()").startswith("2024-02-28 23:30 UTC")
 
