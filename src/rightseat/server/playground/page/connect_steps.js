@@ -53,7 +53,7 @@ export function lineOf(app, { state, what, why, fix }) {
   const { words, language } = app;
   const [tone, sign] = SIGNS[state];
   const mend =
-    fix && state === "broken"
+    fix && state !== "good"
       ? h("p", { class: "why" }, `${words.fix}: `, h("code", {}, sentence(fix, language)))
       : null;
   return h(
