@@ -4,7 +4,7 @@ Each step prints its time, pytest its slowest ten tests; no time is ever a reaso
 step, and with CI set also a real client that was not driven though tests/peers/expected.toml lists it. Exit
 code 3 means "could not install" or "could not fetch", which is never a failed test.
 
-test-model runs beside test-peers where both are asked for: the one waits for clients, the other for a model.
+test-model and mutations run beside test-peers where they are asked for too: it waits for clients most of the time.
 """
 
 import json
@@ -255,6 +255,10 @@ def find_undriven(versions: dict[str, set[str]], expected: Path) -> list[str]:
     return sorted(set(names) - versions.keys())
 
 
+PEERS = "test-peers"
+BESIDE_PEERS = ("test-model", "mutations")
+
+
 def run_targets(names: Sequence[str], record: Path) -> int:
     os.environ["RIGHTSEAT_DRIVEN"] = str(record)
     # Cached bytecode saves every child process its compile time.
@@ -263,18 +267,18 @@ def run_targets(names: Sequence[str], record: Path) -> int:
     os.environ.pop("MAKEFLAGS", None)
     done: list[Target] = []
     verdicts: list[str] = []
-    pair = ("test-peers", "test-model")
+    beside = [name for name in BESIDE_PEERS if name in names] if PEERS in names else []
     for name in names:
-        both = set(pair) <= set(names) and name in pair
-        if both and name != pair[0]:
+        if name in beside:
             continue
-        for target in run_beside(*pair, record.parent / "beside") if both else [run_target(name)]:
+        together = beside and name == PEERS
+        for target in run_beside(name, beside, record.parent / "beside") if together else [run_target(name)]:
             done.append(target)
             verdicts.append(target.format_verdict())
             print(verdicts[-1], flush=True)
         if any("install: could not install" in target.faults for target in done):
             break
-    missing = report_driven(record) if {"test-peers", "test-model"} <= set(names) else []
+    missing = report_driven(record) if {PEERS, "test-model"} <= set(names) else []
     print("\n== summary\n" + "\n".join(verdicts))
     if any(target.faults for target in done) or missing:
         return COULD_NOT_INSTALL if all(target.not_installed for target in done if target.faults) else FAILED
@@ -295,13 +299,13 @@ def install_all() -> None:
         run_group((PYTHON, "tests/peers/install.py"))
 
 
-def run_beside(first: str, second: str, output: Path) -> list[Target]:
-    """Run two targets at the same time; what the second prints is shown after the first."""
+def run_beside(first: str, others: Sequence[str], output: Path) -> list[Target]:
+    """Run a target and, at the same time, others one after the other; what they print is shown after the first."""
     install_all()
     with ThreadPoolExecutor(1) as executor:
-        beside = executor.submit(run_target, second, output)
+        beside = [executor.submit(run_target, name, output) for name in others]
         try:
-            done = [run_target(first), beside.result()]
+            done = [run_target(first), *(target.result() for target in beside)]
         except BaseException:
             for group in list(running_groups):
                 os.killpg(group, signal.SIGKILL)

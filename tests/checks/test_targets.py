@@ -129,6 +129,19 @@ def test_clients_and_models_are_tested_at_the_same_time(
     assert verdicts == ["make test-peers: green", "make test-model: RED (tests: exit 4)"]
 
 
+def test_what_runs_beside_the_peers_runs_one_after_the_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(targets, "install_all", lambda: None)
+    for name in ("mutations", "test-peers", "test-model", "docs"):
+        monkeypatch.setitem(targets.TARGETS, name, lambda target: target.print(f"ran {target.name}"))
+    monkeypatch.setattr(targets, "report_driven", lambda record: [])
+    assert targets.run_targets(["mutations", "test-peers", "test-model", "docs"], tmp_path / "driven.jsonl") == 0
+    printed = capsys.readouterr().out
+    order = [line.removeprefix("ran ") for line in printed.splitlines() if line.startswith("ran ")]
+    assert order == ["test-peers", "test-model", "mutations", "docs"]
+
+
 def test_an_unknown_target_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert targets.main(["tset"]) == 2
     assert "test-peers" in capsys.readouterr().err
