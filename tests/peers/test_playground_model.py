@@ -74,8 +74,9 @@ async def test_a_flow_with_a_chart(tab: BrowserTab) -> None:
 @pytest.mark.demand("playground.opens_three_example_chips")
 async def test_an_approval(tab: BrowserTab) -> None:
     await tab.click(".eg button >> nth=2")
-    await tab.wait_visible(".question", "demo_book")
-    await tab.click(".question >> button:text-is('Allow')")
+    await tab.wait_visible(".call[data-state=asking]", "demo_book")
+    await tab.click(".call[data-state=asking] >> button >> text=Allow once")
+    await tab.click(".call[data-state=done] .head")
     await tab.wait_visible(".call[data-state=done] .result", "A table for 2 is booked.")
     await tab.wait_visible(f"{ANSWER}[aria-busy=false]")
 
