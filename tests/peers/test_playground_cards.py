@@ -24,6 +24,7 @@ CONFIG = """
 title = "Cards"
 model = "cards"
 tools = ["card_tools:TOOLS"]
+tool_timeout = 600
 
 [models.cards]
 spec = "scripted:cards.json"
