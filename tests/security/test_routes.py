@@ -24,7 +24,7 @@ FILE_ROUTE = ("GET", "/files/{ticket}/{name}")
 # What an error means is no secret, and who has no key reads it first.
 ERROR_ROUTE = ("GET", "/docs/errors/{code}")
 TRY_PATH = "/playground/try"
-MODEL_PATHS = tuple(f"/playground/models/{name}" for name in ("list", "test", "preview", "use"))
+MODEL_PATHS = tuple(f"/playground/models-{name}" for name in ("list", "test", "preview", "use"))
 # They lie below the page's files.
 POST_PATHS = (TRY_PATH, *MODEL_PATHS)
 PAGE_ROUTE = ("GET", "/playground/{name:path}")

@@ -322,8 +322,8 @@ def make_model_routes(
 
     return (
         Route("GET", "/playground/models", serve_models, summary="The model that answers, and those found here"),
-        Route("POST", "/playground/models/list", serve_list, body_type=ModelForm, summary="The models of a server"),
-        Route("POST", "/playground/models/test", serve_trial, body_type=ModelForm, summary="Try a model by real calls"),
-        Route("POST", "/playground/models/preview", serve_preview, body_type=ModelForm, summary="A model as TOML"),
-        Route("POST", "/playground/models/use", serve_use, body_type=ModelForm, summary="Answer with a model from now"),
+        Route("POST", "/playground/models-list", serve_list, body_type=ModelForm, summary="The models of a server"),
+        Route("POST", "/playground/models-test", serve_trial, body_type=ModelForm, summary="Try a model by real calls"),
+        Route("POST", "/playground/models-preview", serve_preview, body_type=ModelForm, summary="A model as TOML"),
+        Route("POST", "/playground/models-use", serve_use, body_type=ModelForm, summary="Answer with a model from now"),
     )

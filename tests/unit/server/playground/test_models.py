@@ -93,7 +93,7 @@ async def test_a_model_is_tried_by_real_calls() -> None:
     # A model that no table knows: what it can do is found out.
     async with ModelServer(["own"], abilities=("tools", "images")) as upstream, serve() as server:
         body = describe(upstream, model="own")
-        status, lines = await call(server.url, "/playground/models/test", body)
+        status, lines = await call(server.url, "/playground/models-test", body)
         assert status == 200
         found = [(line["check"], line["state"], line["code"]) for line in lines]
         assert found == [
@@ -106,7 +106,7 @@ async def test_a_model_is_tried_by_real_calls() -> None:
         posts = [request for request in upstream.requests if request.method == "POST"]
         assert len(posts) == 3
         upstream.abilities = ()
-        _, lines = await call(server.url, "/playground/models/test", body)
+        _, lines = await call(server.url, "/playground/models-test", body)
         assert [(line["state"], line["code"]) for line in lines[2:]] == [("broken", "no_call"), ("skipped", "no")]
         # A trial changes nothing.
         assert await ask(server.url) == "The script says this."
@@ -115,7 +115,7 @@ async def test_a_model_is_tried_by_real_calls() -> None:
 @pytest.mark.demand("playground.connect_model")
 async def test_what_does_not_work_is_said_in_words() -> None:
     async with ModelServer(key="right") as upstream, serve() as server:
-        path = "/playground/models/test"
+        path = "/playground/models-test"
         _, lines = await call(server.url, path, describe(upstream, api_key="wrong-key-1"))
         assert [line["state"] for line in lines] == ["good", "broken", "skipped", "skipped"]
         assert lines[1]["code"] == "upstream_denied"
@@ -149,9 +149,9 @@ async def test_a_redirect_is_not_followed() -> None:
 
     async with ModelServer() as upstream, ModelServer() as target, serve() as server:
         upstream.reply = redirect
-        _, lines = await call(server.url, "/playground/models/test", describe(upstream))
+        _, lines = await call(server.url, "/playground/models-test", describe(upstream))
         assert (lines[0]["state"], lines[0]["code"]) == ("broken", "redirect")
-        _, found = await call(server.url, "/playground/models/list", describe(upstream))
+        _, found = await call(server.url, "/playground/models-list", describe(upstream))
         assert found == {"models": None}
         assert not target.requests
 
@@ -160,9 +160,9 @@ async def test_a_redirect_is_not_followed() -> None:
 async def test_a_model_is_used_at_once_and_until_the_next_start() -> None:
     async with ModelServer() as upstream, serve() as server:
         assert await ask(server.url) == "The script says this."
-        _, found = await call(server.url, "/playground/models/list", describe(upstream))
+        _, found = await call(server.url, "/playground/models-list", describe(upstream))
         assert [one["name"] for one in found["models"]] == ["qwen3:8b", "llama3.2:3b"]
-        status, found = await call(server.url, "/playground/models/use", describe(upstream))
+        status, found = await call(server.url, "/playground/models-use", describe(upstream))
         assert (status, found) == (200, {"model": "qwen3:8b", "written": ""})
         assert await ask(server.url) == "Hello from the model server."
         assert await ask(server.url, model="other") == "The script says this."
@@ -175,7 +175,7 @@ async def test_a_model_is_used_at_once_and_until_the_next_start() -> None:
 @pytest.mark.demand("playground.connect_model")
 async def test_an_unconfigured_server_keeps_its_examples() -> None:
     async with ModelServer() as upstream, serve(config=None) as server:
-        status, _ = await call(server.url, "/playground/models/use", describe(upstream))
+        status, _ = await call(server.url, "/playground/models-use", describe(upstream))
         assert status == 200
         _, about = await call(server.url, "/playground/about")
         assert about["model"]["name"] == "qwen3:8b"
@@ -190,10 +190,10 @@ async def test_a_model_is_written_to_the_file_and_its_key_to_another(tmp_path: P
         file = server.folder / "rightseat.toml"
         file.chmod(0o640)
         body = describe(upstream, api_key=SECRET, write=True)
-        _, preview = await call(server.url, "/playground/models/preview", body)
+        _, preview = await call(server.url, "/playground/models-preview", body)
         assert "[models.default]" in preview["text"]
         assert SECRET not in preview["text"]
-        status, found = await call(server.url, "/playground/models/use", body)
+        status, found = await call(server.url, "/playground/models-use", body)
         assert (status, found["written"]) == (200, str(file.resolve()))
         assert await ask(server.url) == "Hello from the model server."
         text = file.read_text()
@@ -208,7 +208,7 @@ async def test_a_model_is_written_to_the_file_and_its_key_to_another(tmp_path: P
         assert tomllib.loads(text)["models"]["other"] == {"spec": "scripted:script.json"}
         assert stat.S_IMODE(file.stat().st_mode) == 0o640
         # The same key again is no second file.
-        assert (await call(server.url, "/playground/models/use", body))[0] == 200
+        assert (await call(server.url, "/playground/models-use", body))[0] == 200
         assert len(list(key_file.parent.iterdir())) == 1
         for said in (text, json.dumps(found), server.stdout, server.stderr):
             assert SECRET not in said
@@ -221,7 +221,7 @@ async def test_a_model_is_written_to_the_file_and_its_key_to_another(tmp_path: P
 @pytest.mark.demand("playground.model_written_to_file")
 async def test_a_new_file_keeps_the_data_folder() -> None:
     async with ModelServer() as upstream, serve(config=None) as server:
-        status, found = await call(server.url, "/playground/models/use", describe(upstream, write=True))
+        status, found = await call(server.url, "/playground/models-use", describe(upstream, write=True))
         assert (status, found["override"]) == (200, "RIGHTSEAT_MODEL")
         text = (server.folder / "rightseat.toml").read_text()
         assert tomllib.loads(text)["store"]["path"] == str(server.folder / ".data" / "rightseat" / "default")
@@ -232,13 +232,13 @@ async def test_a_new_file_keeps_the_data_folder() -> None:
 async def test_a_file_that_cannot_be_edited_stays_as_it_is() -> None:
     inline = 'models = {default = {spec = "scripted:script.json"}}\n'
     async with ModelServer() as upstream, serve(config=inline, model="scripted:demo") as server:
-        status, found = await call(server.url, "/playground/models/use", describe(upstream, write=True))
+        status, found = await call(server.url, "/playground/models-use", describe(upstream, write=True))
         assert status == 400
         assert "by hand" in found["error"]["message"]
         assert (server.folder / "rightseat.toml").read_text() == inline
     named = '[assistants.shop]\nmodel = "scripted:script.json"\n'
     async with ModelServer() as upstream, serve(config=named, model="scripted:demo") as server:
-        status, found = await call(server.url, "/playground/models/use", describe(upstream, write=True))
+        status, found = await call(server.url, "/playground/models-use", describe(upstream, write=True))
         assert (status, "[assistants.shop]" in found["error"]["message"]) == (409, True)
 
 
@@ -247,14 +247,14 @@ async def test_only_an_admin_changes_the_model() -> None:
     async with ModelServer() as upstream, serve(CONFIG + KEYS, env=ENV) as server:
         ann, bob = ({"authorization": f"Bearer {key}"} for key in ENV.values())
         for path in ("list", "test", "preview", "use"):
-            status, found = await call(server.url, f"/playground/models/{path}", describe(upstream), bob)
+            status, found = await call(server.url, f"/playground/models-{path}", describe(upstream), bob)
             assert status == 403
             assert "admins" in found["error"]["message"]
-            assert (await call(server.url, f"/playground/models/{path}", describe(upstream)))[0] == 401
+            assert (await call(server.url, f"/playground/models-{path}", describe(upstream)))[0] == 401
         assert not upstream.requests
         _, found = await call(server.url, "/playground/models", None, bob)
         assert (found["admin"], found["why"], found["providers"]) == (False, "admin", [])
-        assert (await call(server.url, "/playground/models/use", describe(upstream), ann))[0] == 200
+        assert (await call(server.url, "/playground/models-use", describe(upstream), ann))[0] == 200
         assert await ask(server.url, bob) == "Hello from the model server."
 
 
@@ -272,7 +272,7 @@ async def test_only_an_admin_changes_the_model() -> None:
 )
 async def test_no_other_page_and_no_proxy_changes_the_model(headers: dict[str, str], status: int) -> None:
     async with ModelServer() as upstream, serve() as server:
-        found, _ = await call(server.url, "/playground/models/use", describe(upstream), headers)
+        found, _ = await call(server.url, "/playground/models-use", describe(upstream), headers)
         assert found == status
         assert not upstream.requests
         assert await ask(server.url) == "The script says this."
@@ -282,7 +282,7 @@ async def test_a_server_inside_another_program_says_so() -> None:
     async with serve_runtime(Runtime(model=FakeModel())) as server:
         _, found = await call(server.url, "/playground/models")
         assert (found["admin"], found["why"]) == (False, "part")
-        status, _ = await call(server.url, "/playground/models/use", {"provider": "ollama", "model": "x"})
+        status, _ = await call(server.url, "/playground/models-use", {"provider": "ollama", "model": "x"})
         assert status == 403
 
 
@@ -290,9 +290,9 @@ async def test_a_server_inside_another_program_says_so() -> None:
 @pytest.mark.demand("playground.connect_model")
 async def test_several_workers_change_together() -> None:
     async with ModelServer() as upstream, serve(args=["--workers", "2"]) as server:
-        status, found = await call(server.url, "/playground/models/use", describe(upstream))
+        status, found = await call(server.url, "/playground/models-use", describe(upstream))
         assert (status, "rightseat.toml" in found["error"]["message"]) == (409, True)
-        assert (await call(server.url, "/playground/models/use", describe(upstream, write=True)))[0] == 200
+        assert (await call(server.url, "/playground/models-use", describe(upstream, write=True)))[0] == 200
         same = 0
         while same < 12:
             same = same + 1 if await ask(server.url) == "Hello from the model server." else 0

@@ -234,7 +234,7 @@ export class ModelForm {
 
   async preview() {
     try {
-      put(this.toml, (await server.post("/playground/models/preview", this.values)).text);
+      put(this.toml, (await server.post("/playground/models-preview", this.values)).text);
     } catch (error) {
       put(this.toml, `# ${faultOf({ code: error.code, text: error.message }, this.app)}`);
     }
@@ -244,7 +244,7 @@ export class ModelForm {
   async list() {
     if (!LISTS.has(this.provider.name)) return;
     const asked = { ...this.values };
-    const { models } = await server.post("/playground/models/list", asked).catch(() => ({ models: null }));
+    const { models } = await server.post("/playground/models-list", asked).catch(() => ({ models: null }));
     if (!models?.length || asked.base_url !== this.values.base_url) return;
     this.models = models;
     this.listed = this.provider.name !== "openai";
@@ -266,7 +266,7 @@ export class ModelForm {
     this.use.disabled = true;
     put(this.told, h("p", { class: "small mid" }, fill(words.usingModel, { name: model })));
     try {
-      const done = await server.post("/playground/models/use", this.values);
+      const done = await server.post("/playground/models-use", this.values);
       await this.onUsed();
       this.tell(done);
     } catch (error) {

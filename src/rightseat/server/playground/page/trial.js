@@ -14,7 +14,7 @@ async function* checksOf(form, signal) {
   const headers = { "content-type": "application/json" };
   if (server.key.get()) headers.authorization = `Bearer ${server.key.get()}`;
   const sent = { method: "POST", headers, body: JSON.stringify(form), signal };
-  const response = await fetch(`${server.BASE}/playground/models/test`, sent);
+  const response = await fetch(`${server.BASE}/playground/models-test`, sent);
   if (!response.ok) {
     const { error = {} } = await response.json().catch(() => ({}));
     throw new server.Refused(response.status, error.message ?? `HTTP ${response.status}`, error.code ?? "");
