@@ -94,3 +94,22 @@ async def get_report(upstream: str, path: str) -> Any:
     body = await reader.readexactly(int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]))
     writer.close()
     return json.loads(body)
+
+
+async def measure_stops(
+    url: str, upstream: str, threads: Sequence[str], streams: Sequence[ClientStream]
+) -> list[float]:
+    """Stop the runs of CopilotKit threads one by one at `url`; return the ms until the upstream of each is closed."""
+    stopped: dict[str, float] = {}
+    for number, thread in enumerate(threads):
+        stopped[str(number)] = monotonic()
+        head = f"POST /copilotkit/agent/default/stop/{thread} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        (reply,) = await open_streams(url, [f"{head}Connection: close\r\nContent-Length: 0\r\n\r\n".encode()])
+        await reply.done
+    closes: dict[str, float] = {}
+    while len(closes) < len(threads):
+        await asyncio.sleep(0.05)
+        closes = await get_report(upstream, "/closes")
+    for stream in streams:
+        stream.transport.abort()
+    return [(at - stopped[number]) * 1000 for number, at in closes.items()]

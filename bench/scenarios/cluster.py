@@ -19,7 +19,7 @@ from bench.rows import ResultRow, quantile
 from bench.scenarios import Scenario
 from bench.scenarios.paced import RATE
 from bench.session import BenchSession
-from bench.streams import ClientStream, get_report, open_streams
+from bench.streams import ClientStream, get_report, measure_stops, open_streams
 from tests.kit.server import RightseatProcess
 
 ROUNDS, STREAMS, TOKENS = 3, 100, 300
@@ -27,7 +27,6 @@ RUNS, FOLLOWERS, FIRST_TOKENS = 200, 1000, 60
 TIMEOUT = 120.0
 PARTS = (("p50", 0.50), ("p99", 0.99))
 CONNECT = "/copilotkit/agent/default/connect"
-STOP = "/copilotkit/agent/default/stop"
 
 
 async def run(stage: BenchSession) -> Sequence[ResultRow]:
@@ -239,19 +238,7 @@ async def drive_stop(job: dict[str, Any]) -> list[float]:
     threads = [re.findall(rb'"threadId": ?"([^"]+)"', request)[0].decode() for request in requests]
     streams = await open_streams(job["url"], requests)
     await wait_for_token(streams, b" token1")
-    stopped: dict[str, float] = {}
-    for number, thread in enumerate(threads):
-        stopped[str(number)] = time.monotonic()
-        head = f"POST {STOP}/{thread} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-        (reply,) = await open_streams(job["there"], [head.encode()])
-        await reply.done
-    closes: dict[str, float] = {}
-    while len(closes) < runs:
-        await asyncio.sleep(0.05)
-        closes = await get_report(upstream, "/closes")
-    for stream in streams:
-        stream.transport.abort()
-    return [(at - stopped[number]) * 1000 for number, at in closes.items()]
+    return await measure_stops(job["there"], upstream, threads, streams)
 
 
 async def drive_followers(job: dict[str, Any]) -> int:

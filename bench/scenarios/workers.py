@@ -1,9 +1,7 @@
 """One, two and four workers on the same load: what a token costs, how many streams a core holds, and how long it takes
 until a stop that most often comes to another worker closes the run's upstream."""
 
-import asyncio
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
@@ -17,7 +15,7 @@ from bench.scenarios import Scenario
 from bench.scenarios.disconnect import CLIENTS, TIMEOUT, wait_until_begun
 from bench.scenarios.paced import RATE, ROUNDS
 from bench.session import BenchSession
-from bench.streams import get_report, open_streams
+from bench.streams import get_report, measure_stops, open_streams
 
 WORKERS = (1, 2, 4)
 STREAMS = 100
@@ -77,19 +75,7 @@ async def drive(job: dict[str, Any]) -> list[float]:
     threads = [re.findall(rb'"threadId": ?"([^"]+)"', request)[0].decode() for request in requests]
     streams = await open_streams(job["url"], requests)
     await wait_until_begun(upstream, streams, expect_text=True)
-    stopped: dict[str, float] = {}
-    for number, thread in enumerate(threads):
-        stopped[str(number)] = time.monotonic()
-        head = f"POST /copilotkit/agent/default/stop/{thread} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-        (reply,) = await open_streams(job["url"], [f"{head}Connection: close\r\nContent-Length: 0\r\n\r\n".encode()])
-        await reply.done
-    closes: dict[str, float] = {}
-    while len(closes) < CLIENTS:
-        await asyncio.sleep(0.05)
-        closes = await get_report(upstream, "/closes")
-    for stream in streams:
-        stream.transport.abort()
-    return [(at - stopped[number]) * 1000 for number, at in closes.items()]
+    return await measure_stops(job["url"], upstream, threads, streams)
 
 
 SCENARIO = Scenario("workers", run, drive, short=False, order=10)

@@ -299,7 +299,7 @@ def make_model_routes(
     control: Callable[[], ModelControl | None],
     reply_json: Callable[[Awaitable[Any]], Reply],
 ) -> tuple[Route, ...]:
-    """Make the routes below /playground/models. `reply_json` makes a reply of an answer or its error."""
+    """Make the routes of /playground/models. `reply_json` makes a reply of an answer or its error."""
 
     def serve_models(request: Request, host: object) -> Reply:
         return reply_json(describe_models(runtime(), control(), request))

@@ -5,6 +5,7 @@ import { known } from "./answering.js";
 import { topbar } from "./frame.js";
 import { icon } from "./icons.js";
 import { listKeys, searchBox } from "./lists.js";
+import { threadSearch } from "./thread_words.js";
 import * as server from "./server.js";
 
 const MOST = 5000;
@@ -15,7 +16,7 @@ export class ThreadsView {
     this.app = app;
     this.found = [];
     this.count = h("span", { class: "dim tiny", role: "status" });
-    this.search = searchBox(words, "Esc", () => this.draw());
+    this.search = searchBox(threadSearch(words, "Esc"), () => this.draw());
     this.archived = h("input", { type: "checkbox", onchange: () => this.load() });
     this.body = h("div", {}, h("p", { class: "dim" }, words.loading));
     const begin = { type: "button", class: "btn ink", onclick: () => app.begin() };

@@ -2,6 +2,7 @@
 
 import { lineOf, stepOf } from "./connect_steps.js";
 import { h, put } from "./dom.js";
+import { Listing } from "./listing.js";
 import { topbar } from "./frame.js";
 import { icon } from "./icons.js";
 import { fill } from "./model_words.js";
@@ -20,38 +21,14 @@ export class ConnectView {
   constructor(app) {
     const { words } = app;
     this.app = app;
-    this.items = h("div", { class: "scroll" });
     this.foot = h("div", { class: "foot row", role: "status" });
-    this.query = h("input", {
-      class: "input",
-      type: "search",
-      placeholder: words.searchClients,
-      "aria-label": words.searchClients,
-      oninput: () => this.drawList(),
+    this.listing = new Listing(app, {
+      title: words.clients,
+      hint: words.searchClients,
+      choose: ({ id }) => this.open(this.found.clients.find((one) => one.id === id)),
+      foot: this.foot,
     });
-    const close = {
-      type: "button",
-      class: "icon phone",
-      "aria-label": words.close,
-      onclick: () => app.frame.list(false),
-    };
-    this.list = h(
-      "aside",
-      { class: "list", "aria-label": words.clients },
-      h(
-        "div",
-        { class: "head" },
-        h(
-          "div",
-          { class: "title" },
-          h("span", { class: "grow" }, words.clients),
-          h("button", close, icon("x")),
-        ),
-        h("div", { class: "search" }, icon("search", "s"), this.query),
-      ),
-      this.items,
-      this.foot,
-    );
+    this.list = this.listing.element;
     this.bar = h("div", {});
     this.wrap = h("div", { class: "wrap narrow" });
     this.element = h(
@@ -98,38 +75,12 @@ export class ConnectView {
 
   drawList() {
     const { words } = this.app;
-    const asked = this.query.value.trim().toLowerCase();
-    const fits = ({ title, protocol }) => `${title} ${protocol}`.toLowerCase().includes(asked);
-    const parts = GROUPS.map((group) => {
-      const clients = this.found.clients.filter((one) => one.group === group && fits(one));
-      return clients.length
-        ? [h("div", { class: "group" }, words[`group_${group}`]), clients.map((one) => this.item(one))]
-        : [];
-    });
-    put(this.items, parts.flat().length ? parts : h("p", { class: "dim small pad" }, words.noClient));
-  }
-
-  item(client) {
-    return h(
-      "button",
-      {
-        type: "button",
-        class: "it two",
-        "aria-current": client === this.client ? "true" : null,
-        title: client.title,
-        onclick: () => {
-          this.open(client);
-          this.app.frame.list(false);
-        },
-      },
-      h("span", { class: "badge sm" }, client.badge),
-      h(
-        "span",
-        { class: "col name" },
-        h("span", { class: "cut" }, client.title),
-        h("span", { class: "tiny dim" }, client.protocol),
-      ),
-    );
+    const groups = GROUPS.map((group) => ({
+      name: words[`group_${group}`],
+      entries: this.found.clients.filter((one) => one.group === group).map((one) => entryOf(one)),
+    }));
+    this.listing.show(groups, { counted: false });
+    this.listing.mark(this.client.id);
   }
 
   draw() {
@@ -260,4 +211,17 @@ export class ConnectView {
       ),
     );
   }
+}
+
+function entryOf({ id, title, protocol, badge }) {
+  const inner = () => [
+    h("span", { class: "badge sm" }, badge),
+    h(
+      "span",
+      { class: "col name" },
+      h("span", { class: "cut" }, title),
+      h("span", { class: "tiny dim" }, protocol),
+    ),
+  ];
+  return { id, title, text: `${title} ${protocol}`, class: "two", inner };
 }

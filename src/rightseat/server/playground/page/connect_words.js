@@ -5,7 +5,6 @@ import { learn } from "./words.js";
 learn("en", {
   clients: "Connect a front end",
   searchClients: "Search front ends",
-  noClient: "No front end has this name.",
   group_apps: "Chat applications",
   group_product: "In your product",
   group_agents: "Agents and editors",
@@ -27,7 +26,6 @@ learn("en", {
 learn("zh", {
   clients: "连接前端",
   searchClients: "搜索前端",
-  noClient: "没有这个名称的前端。",
   group_apps: "聊天应用",
   group_product: "在你的产品中",
   group_agents: "智能体和编辑器",

@@ -1,7 +1,7 @@
 // The list beside a view: a title, a search, and the entries in groups. Names stay on one line.
 
 import { h, put } from "./dom.js";
-import { icon } from "./icons.js";
+import { phoneCloser, searchBox } from "./lists.js";
 import { learn } from "./words.js";
 
 learn("en", { listNoMatch: "Nothing found for" });
@@ -10,27 +10,15 @@ learn("zh", { listNoMatch: "没有找到" });
 /** `hint` names what the search looks at; `choose(entry)` is called with the chosen one. An entry has `id`, `title` (the
  * tooltip), `text` (what is searched), `inner` (elements) and may have `class`; a group has `name` and `entries`. */
 export class Listing {
-  constructor(app, { title, hint, choose, extra = null }) {
-    const { words } = app;
+  constructor(app, { title, hint, choose, extra = null, foot = null }) {
     this.app = app;
     this.choose = choose;
     this.groups = [];
     this.chosen = "";
     this.count = h("span", { class: "dim count" });
-    const input = {
-      type: "search",
-      class: "input",
-      placeholder: hint,
-      "aria-label": hint,
-      dataset: { find: "" },
-    };
-    this.input = h("input", { ...input, oninput: () => this.fill() });
-    const close = {
-      type: "button",
-      class: "icon phone",
-      "aria-label": words.close,
-      onclick: () => this.close(),
-    };
+    const search = searchBox({ label: hint, shortcut: "/" }, () => this.fill());
+    this.input = search.input;
+    this.input.dataset.find = "";
     this.place = h("div", {
       class: "scroll",
       role: "group",
@@ -48,17 +36,12 @@ export class Listing {
           { class: "title" },
           h("span", { class: "grow" }, title, " ", this.count),
           extra,
-          h("button", close, icon("x")),
+          phoneCloser(app, () => this.close()),
         ),
-        h(
-          "div",
-          { class: "search" },
-          icon("search", "s"),
-          this.input,
-          h("span", { class: "kbd desk", "aria-hidden": "true" }, "/"),
-        ),
+        search.element,
       ),
       this.place,
+      foot,
     );
   }
 

@@ -3,13 +3,9 @@
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
 
-export function searchBox(words, shortcut, oninput) {
-  const props = {
-    type: "search",
-    class: "input",
-    "aria-label": words.ofThreads.search,
-    placeholder: words.ofThreads.searchShort,
-  };
+/** A box to search in; `label` says what is searched, `hint` the same in short, `shortcut` the key that leads here. */
+export function searchBox({ label, hint = label, shortcut }, oninput) {
+  const props = { type: "search", class: "input", "aria-label": label, placeholder: hint };
   const input = h("input", { ...props, oninput });
   input.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !input.value) return;
@@ -22,10 +18,10 @@ export function searchBox(words, shortcut, oninput) {
 }
 
 /** On a phone the list lies over the page, and can be closed. */
-export function phoneCloser(app) {
+export function phoneCloser(app, onclick = () => app.frame.list(false)) {
   const { close } = app.words;
   const props = { type: "button", class: "icon phone", "aria-label": close, title: close };
-  return h("button", { ...props, onclick: () => app.frame.list(false) }, icon("x"));
+  return h("button", { ...props, onclick }, icon("x"));
 }
 
 /** J, K and the arrows walk through the entries; / goes to the search. */

@@ -56,20 +56,31 @@ async function refusal(response) {
 export const get = async (path) => (await ask(path)).json();
 export const post = async (path, body) => (await ask(path, { method: "POST", body })).json();
 
+/** What comes, one JSON value a line. */
+export async function* lines(path, body, signal) {
+  const response = await ask(path, { method: "POST", body, signal });
+  for await (const line of parts(response, "\n")) yield JSON.parse(line);
+}
+
 /** The events of a stream, as {id, event}. */
 async function* events(response) {
+  for await (const frame of parts(response, "\n\n")) {
+    const found = read(frame);
+    if (found) yield found;
+  }
+}
+
+/** The text of a response, cut at each `end`. */
+async function* parts(response, end) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   try {
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
-      const frames = (rest + value).split("\n\n");
-      rest = frames.pop();
-      for (const frame of frames) {
-        const found = read(frame);
-        if (found) yield found;
-      }
+      const found = (rest + value).split(end);
+      rest = found.pop();
+      yield* found;
     }
   } finally {
     await reader.cancel().catch(() => {});

@@ -46,3 +46,10 @@ learn("zh", {
     archivedMark: "已归档",
   },
 });
+
+/** What the search of conversations is called. */
+export const threadSearch = ({ ofThreads }, shortcut) => ({
+  label: ofThreads.search,
+  hint: ofThreads.searchShort,
+  shortcut,
+});

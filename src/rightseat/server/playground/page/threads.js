@@ -8,7 +8,7 @@ import { openMenu } from "./menu.js";
 import { toast } from "./toast.js";
 import { COMMAND } from "./welcome.js";
 import * as server from "./server.js";
-import "./thread_words.js";
+import { threadSearch } from "./thread_words.js";
 
 const GROUPS = ["today", "yesterday", "week", "older"];
 
@@ -20,7 +20,7 @@ export class Threads {
     // Deleted or archived here a moment ago: the way back is still open.
     this.hidden = new Set();
     this.list = h("div", { class: "scroll" }, h("p", { class: "dim small pad" }, words.loading));
-    this.search = searchBox(words, `${COMMAND}K`, () => this.draw());
+    this.search = searchBox(threadSearch(words, `${COMMAND}K`), () => this.draw());
     const begin = { type: "button", class: "icon", "aria-label": words.newThread, title: words.newThread };
     const title = h(
       "div",

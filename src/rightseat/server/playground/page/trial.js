@@ -9,27 +9,6 @@ import * as server from "./server.js";
 const CHECKS = ["reached", "answers", "tool", "images"];
 const SIGNS = { good: ["ok", "check"], broken: ["bad", "x"], skipped: ["off", "minus"] };
 
-/** What the server finds, line by line. */
-async function* checksOf(form, signal) {
-  const headers = { "content-type": "application/json" };
-  if (server.key.get()) headers.authorization = `Bearer ${server.key.get()}`;
-  const sent = { method: "POST", headers, body: JSON.stringify(form), signal };
-  const response = await fetch(`${server.BASE}/playground/models-test`, sent);
-  if (!response.ok) {
-    const { error = {} } = await response.json().catch(() => ({}));
-    throw new server.Refused(response.status, error.message ?? `HTTP ${response.status}`, error.code ?? "");
-  }
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    const parts = (rest + value).split("\n");
-    rest = parts.pop();
-    for (const part of parts) yield JSON.parse(part);
-  }
-}
-
 export class Trial {
   constructor(app) {
     this.app = app;
@@ -64,7 +43,7 @@ export class Trial {
     const draw = (done) => this.draw(lines, done);
     draw(false);
     try {
-      for await (const line of checksOf(form, mine.signal)) {
+      for await (const line of server.lines("/playground/models-test", form, mine.signal)) {
         lines.set(line.check, line);
         draw(false);
       }
