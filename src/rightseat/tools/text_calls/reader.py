@@ -162,7 +162,9 @@ class ModelTextReader:
 
     def read_until(self, end: str) -> ParseSteps[str]:
         """Return the text before `end` and consume both."""
-        while (at := self._buffer.find(end)) < 0:
+        searched = 0
+        while (at := self._buffer.find(end, searched)) < 0:
+            searched = max(0, len(self._buffer) - len(end) + 1)
             yield from self.wait_for_more()
         text, self._buffer = self._buffer[:at], self._buffer[at + len(end) :]
         return text
