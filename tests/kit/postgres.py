@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +134,14 @@ class PostgresServer:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.02)
+
+    @cached_property
+    def plain_url(self) -> str:
+        """Address for an account that is no superuser and may make schemas."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("CREATE ROLE plain LOGIN")
+            connection.execute("GRANT CREATE ON DATABASE postgres TO plain")
+        return self.url.replace("postgres@", "plain@", 1)
 
     def read_log(self) -> str:
         return (self.home / "log").read_text(encoding="utf-8", errors="replace")[-2000:]

@@ -468,7 +468,7 @@ def flows_draw(
     draw_flow(name, plugins or [], config, as_mermaid=mermaid, out=out)
 
 
-store_app = _make_group("store", "Check, repair, back up, restore, migrate and move what the server keeps.")
+store_app = _make_group("store", "Check, repair, back up, restore, migrate, protect and move what the server keeps.")
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there without asking.")]
 
 
@@ -520,6 +520,18 @@ def store_migrate(config: ConfigPath = None, help: Help = False) -> None:
     from rightseat.cli.store import migrate_store
 
     migrate_store(config)
+
+
+@store_app.command("protect", add_help_option=False)
+def store_protect(
+    config: ConfigPath = None,
+    off: Annotated[bool, typer.Option("--off", help="Switch it off again.")] = False,
+    help: Help = False,
+) -> None:
+    """Let PostgreSQL itself separate owners (row security), once every server has [store] row_security = true."""
+    from rightseat.cli.store import protect_store
+
+    protect_store(config, is_off=off)
 
 
 @store_app.command("move", add_help_option=False)

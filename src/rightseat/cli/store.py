@@ -1,4 +1,5 @@
-"""`rightseat store`: check, repair, backup, restore of the SQLite file in the data folder; migrate of PostgreSQL."""
+"""`rightseat store`: check, repair, backup, restore of the SQLite file in the data folder; migrate and protect of the
+tables in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -119,3 +120,31 @@ def migrate_store(config: Path | None) -> None:
         typer.echo(f"The tables in {schema} have version {after}: nothing to migrate.")
     else:
         typer.echo(f"Migrated the tables in {schema} from version {before} to {after}.")
+
+
+def protect_store(config: Path | None, *, is_off: bool) -> None:
+    """Switch row security of the tables in PostgreSQL on or off and print what was done."""
+    settings = load_config(config).store
+    if settings.kind != POSTGRES:
+        raise ConfigError(f"[store] kind is {settings.kind}: only the tables of kind {POSTGRES} can have row security.")
+    if not is_off and not settings.row_security:
+        raise ConfigError(
+            "[store] row_security is not set: servers with this file would see no rows. Write row_security = true, "
+            "restart every server, and run this again."
+        )
+    url = read_database_url(load_config(config))
+    # Imported here: they need an extra.
+    from rightseat.stores.postgres.database import connect
+    from rightseat.stores.postgres.row_security import find_bypassing_account, protect_tables
+    from rightseat.stores.postgres.schema import check_schema_name
+
+    schema = check_schema_name(settings.schema)
+    with closing(connect(url)) as connection:
+        has_changed = protect_tables(connection, schema, protect=not is_off)
+        account = find_bypassing_account(connection)
+    state = "no row security" if is_off else "row security"
+    typer.echo(f"The tables in {schema} {'now ' if has_changed else ''}have {state}.")
+    if account and not is_off:
+        typer.echo(
+            f"It does not hold for {account}, who may bypass it: give the servers a plain account in [store] url."
+        )

@@ -413,6 +413,9 @@ class StoreSettings(Struct, frozen=True, kw_only=True):
     migrate: Literal["auto", "never"] = "auto"
     """Who brings the tables of kind `postgres` to a new version: `auto` the first process of it that starts, `never`
     only `rightseat store migrate`."""
+    row_security: bool = False
+    """Whether the server says before each statement whose rows it asks for, so that the tables of kind `postgres` may
+    have row security. `rightseat store protect` switches that on once every server has this setting."""
     pool: Annotated[int, Meta(ge=4, le=1000)] = 8
     """The most connections of each process to the database of kind `postgres`."""
     path: str = ""

@@ -31,6 +31,7 @@ MAX_SKEW_SECONDS = 1.0
 ECHO_SECONDS = 5.0
 """Time in which a replica must answer."""
 DATABASE, CLOCK, ACCOUNT, REPLICAS = "database", "database, clock", "database, account", "replicas"
+ROWS = "database, row security"
 START_FIX = "start one: rightseat serve"
 ECHO_FIX = (
     "give all replicas the same [live] and let them reach its server; if its event loop is blocked, `/health` of it is "
@@ -73,6 +74,8 @@ async def check_cluster(config: Config) -> AsyncIterator[CheckResult]:
         yield check_clock(connection)
         try:
             yield check_account(connection, config)
+            if config.store.row_security:
+                yield check_protection(connection, config)
             replicas = list_known_replicas(connection, config)
         except psycopg.Error as error:
             text = (error.diag.message_primary or str(error)).splitlines()[0]
@@ -125,6 +128,19 @@ def check_account(connection: psycopg.Connection[Any], config: Config) -> CheckR
         fix = f'GRANT {", ".join(RIGHTS)} ON ALL TABLES IN SCHEMA {schema} TO "{user}"'
         return broken(ACCOUNT, f"{user} lacks {text}", fix)
     return good(ACCOUNT, f"{user} has all rights on {schema}")
+
+
+def check_protection(connection: psycopg.Connection[Any], config: Config) -> CheckResult:
+    """Check that the tables have row security, and that it holds for this account."""
+    from rightseat.stores.postgres.row_security import find_bypassing_account, is_protected
+
+    if account := find_bypassing_account(connection):
+        why = f"{account} may bypass it, as superusers may"
+        return broken(ROWS, why, "name an account without SUPERUSER and BYPASSRLS in [store] url")
+    if not is_protected(connection, config.store.schema):
+        why = "the servers are ready for it, the tables do not have it yet"
+        return skipped(ROWS, why, "run `rightseat store protect` when every server has row_security = true")
+    return good(ROWS, f"statements see the rows of their owner only, in {config.store.schema}")
 
 
 def list_known_replicas(connection: psycopg.Connection[Any], config: Config) -> list[ReplicaInfo]:

@@ -149,6 +149,7 @@ def open_postgres_store(config: Config) -> Store:
         schema=config.store.schema,
         pool=config.store.pool,
         migrate_tables=config.store.migrate,
+        row_security=config.store.row_security,
         retention=make_retention(config),
         lease_seconds=config.live.lease_seconds,
         window_seconds=config.live.window_ms / 1000,

@@ -5,6 +5,7 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -169,10 +170,29 @@ def make_postgres_store(folder: Path, *, clock: Callable[[], float], **options: 
     return cast(FullStore, AlternatingPostgresStore(stores))
 
 
+def make_protected_store(folder: Path, *, clock: Callable[[], float], **options: Any) -> FullStore:
+    """Stores of a plain account, on tables with row security."""
+    from contextlib import closing
+
+    from rightseat.stores.postgres.database import connect
+    from rightseat.stores.postgres.row_security import protect_tables
+    from rightseat.stores.postgres.store import PostgresStore
+    from tests.kit.postgres import get_session_server
+
+    url, schema = get_session_server().plain_url, make_schema_name()
+    make = partial(PostgresStore, url, schema=schema, pool=4, clock=clock, row_security=True, **options)
+    stores = [make()]
+    with closing(connect(url)) as connection:
+        protect_tables(connection, schema)
+    return cast(FullStore, AlternatingPostgresStore([*stores, make()]))
+
+
 MEMBERS: dict[str, MakeStore] = {"memory": make_memory_store, "sqlite": make_sqlite_store}
 if sys.platform != "win32":
     MEMBERS["sqlite shared"] = make_shared_store
     MEMBERS["postgres"] = make_postgres_store
+    MEMBERS["postgres protected"] = make_protected_store
 MEMBER_PARAMS = [
-    pytest.param(make, id=name, marks=[pytest.mark.io] if name == "postgres" else []) for name, make in MEMBERS.items()
+    pytest.param(make, id=name, marks=[pytest.mark.io] if name.startswith("postgres") else [])
+    for name, make in MEMBERS.items()
 ]

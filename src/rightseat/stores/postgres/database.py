@@ -29,6 +29,7 @@ from rightseat.stores.postgres.health import (
     describe_error,
     is_connection_lost,
 )
+from rightseat.stores.postgres.row_security import ALL_OWNERS, SET_SCOPE, get_scope
 from rightseat.stores.postgres.schema import name_schema
 from rightseat.types.threads import LeaseLost, RunEnded
 
@@ -81,7 +82,10 @@ def connect(url: str, **options: Any) -> psycopg.Connection[Row]:
     """Connect at once; raises ConfigError that says where the database was looked for, without the password."""
     info = make_connection_info(url)
     try:
-        return psycopg.connect(info, autocommit=True, **options)
+        connection = psycopg.connect(info, autocommit=True, **options)
+        # Such a connection is a command's or that of this process's presence, about no owner in particular.
+        connection.execute(SET_SCOPE, {"scope": ALL_OWNERS})
+        return connection
     except psycopg.Error as error:
         raise ConfigError(
             f"PostgreSQL cannot be used: {describe_error(error, info)} It was looked for at {describe_place(info)}. "
@@ -103,9 +107,11 @@ def make_failure(error: Exception) -> StoreFailed:
 
 
 class PostgresDatabase:
-    def __init__(self, url: str, schema: str, connections: int) -> None:
+    def __init__(self, url: str, schema: str, connections: int, *, row_security: bool = False) -> None:
         self.url = make_connection_info(url)
         self.schema = schema
+        self.row_security = row_security
+        """Whether each statement is preceded by one that says whose rows it is about."""
         self.health = DatabaseHealth(self.url, self.drop_idle)
         self.connections = connections
         self.pool: AsyncConnectionPool[psycopg.AsyncConnection[Row]] | None = None
@@ -171,6 +177,17 @@ class PostgresDatabase:
         except (psycopg.Error, PoolTimeout) as error:
             raise self.make_failure(error) from error
 
+    async def lend_for_all(self) -> psycopg.AsyncConnection[Row]:
+        """Lend a connection for a statement about rows of all owners."""
+        connection = await self.lend()
+        if self.row_security:
+            try:
+                await connection.execute(SET_SCOPE, {"scope": ALL_OWNERS})
+            except psycopg.Error as error:
+                await self.give_back(connection)
+                raise self.make_failure(error) from error
+        return connection
+
     def make_failure(self, error: Exception) -> StoreFailed:
         """Make the failure of an error, which may begin an outage."""
         if is_connection_lost(error) and not self.is_closed:
@@ -230,6 +247,8 @@ class PostgresDatabase:
     ) -> list[Row]:
         """Run a statement and return its rows. If it has no answer in time, the connection counts as lost."""
         with self.health.limit(connection, seconds):
+            if self.row_security:
+                await connection.execute(SET_SCOPE, {"scope": get_scope(text, parameters)})
             cursor = await connection.execute(self.get_statement(text), parameters, binary=True)
             return await cursor.fetchall() if cursor.description is not None else [()] * max(cursor.rowcount, 0)
 

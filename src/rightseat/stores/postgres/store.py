@@ -16,6 +16,7 @@ from rightseat.stores.postgres.health import UNREACHABLE
 from rightseat.stores.postgres.presence import ReplicaPresence
 from rightseat.stores.postgres.records import RecordTable, Update
 from rightseat.stores.postgres.retention import RetentionSweep
+from rightseat.stores.postgres.row_security import check_row_security
 from rightseat.stores.postgres.schema import Migrate, check_schema_name, migrate, refuse_unfinished_move
 from rightseat.stores.postgres.threads import PostgresThreads
 from rightseat.stores.postgres.writer import EntryWriter
@@ -50,6 +51,7 @@ class PostgresStore:
         schema: str = DEFAULT_SCHEMA,
         pool: int = 8,
         migrate_tables: Migrate = "auto",
+        row_security: bool = False,
         capacity: int = 256 << 20,
         lifetime: float = CONTINUATION_SECONDS,
         clock: Callable[[], float] | None = None,
@@ -57,12 +59,14 @@ class PostgresStore:
         lease_seconds: float = 10,
         window_seconds: float = 0.025,
     ) -> None:
-        self.database = PostgresDatabase(url, check_schema_name(schema), max(pool - OTHER_CONNECTIONS, 2))
+        connections = max(pool - OTHER_CONNECTIONS, 2)
+        self.database = PostgresDatabase(url, check_schema_name(schema), connections, row_security=row_security)
         self.presence = ReplicaPresence(self.database, lease_seconds)
         with ExitStack() as unless_joined:
             connection = connect(url)
             unless_joined.callback(connection.close)
             migrate(connection, schema, migrate_tables)
+            check_row_security(connection, schema, row_security=row_security)
             refuse_unfinished_move(connection, schema)
             self.server_clock = DatabaseClock(self.database, connection)
             self.presence.join(connection)

@@ -283,7 +283,7 @@ class EntryWriter:
     async def execute(self, values: dict[str, bytes | None]) -> list[TextRow]:
         """Run the statement on a connection that stays with the writer: each window would look for one."""
         if self.statement is None:
-            connection = await self.database.lend()
+            connection = await self.database.lend_for_all()
             self.statement = PreparedStatement(connection, self.database.get_statement(sql.APPEND_ENTRIES))
         try:
             with self.database.health.limit(self.statement.connection, STATEMENT_SECONDS):
