@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz.parsers [PARSER…] [--seconds N] [--seed N] [--input FILE]`: fuzz parsers, or run one input.
+"""`python -m tests.fuzz.parsers [PARSER…] [--seconds N] [--inputs N] [--seed N] [--input FILE]`: fuzz parsers, or run one input.
 
 Without a name all parsers are fuzzed, each in a process of its own, as many at a time as there are cores. Inputs with
 faults are saved in build/fuzz/PARSER.
@@ -31,6 +31,9 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog=f"python -m {MODULE}", description="Fuzz parsers of strangers' bytes.")
     parser.add_argument("parsers", nargs="*", metavar="PARSER", help=", ".join(TARGETS))
     parser.add_argument("--seconds", type=float, default=20.0, help="time for each parser")
+    parser.add_argument(
+        "--inputs", type=int, default=None, help="the most inputs for each parser; else all of the time"
+    )
     parser.add_argument("--seed", type=int, default=None, help="a number; the same one gives the same inputs")
     parser.add_argument("--input", type=Path, help="run this one file instead")
     options = parser.parse_args(arguments)
@@ -41,8 +44,8 @@ def main(arguments: Sequence[str]) -> int:
     if options.input:
         return run_file(options.parsers[0], options.input)
     if len(options.parsers) == 1:
-        return fuzz_parser(options.parsers[0], options.seconds, seed)
-    return fuzz_all(options.parsers or list(TARGETS), options.seconds, seed)
+        return fuzz_parser(options.parsers[0], options.seconds, options.inputs, seed)
+    return fuzz_all(options.parsers or list(TARGETS), options.seconds, options.inputs, seed)
 
 
 def run_file(name: str, path: Path) -> int:
@@ -53,13 +56,13 @@ def run_file(name: str, path: Path) -> int:
     return report_faults(name, list(fuzzer.faults.values()), None)
 
 
-def fuzz_parser(name: str, seconds: float, seed: int) -> int:
+def fuzz_parser(name: str, seconds: float, inputs: int | None, seed: int) -> int:
     resource.setrlimit(resource.RLIMIT_AS, (MAX_ADDRESS_SPACE, resource.getrlimit(resource.RLIMIT_AS)[1]))
     with TARGETS[name]() as target:
         current = CurrentInput(SAVED / f"{name}.current", 2 * target.max_bytes)
         fuzzer = Fuzzer(target, seed, current)
         try:
-            fuzzer.run(list(read_corpus(CORPUS / name).values()), seconds)
+            fuzzer.run(list(read_corpus(CORPUS / name).values()), seconds, inputs)
         finally:
             current.close()
     print(
@@ -93,14 +96,16 @@ def print_command(name: str, path: Path, seed: int) -> None:
     print(f"When it is mended: mv {where} {(CORPUS / name).relative_to(ROOT)}/NAME\n", flush=True)
 
 
-def fuzz_all(names: Sequence[str], seconds: float, seed: int) -> int:
+def fuzz_all(names: Sequence[str], seconds: float, inputs: int | None, seed: int) -> int:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        codes = list(pool.map(lambda name: fuzz_in_child(name, seconds, seed), names))
+        codes = list(pool.map(lambda name: fuzz_in_child(name, seconds, inputs, seed), names))
     return max(codes)
 
 
-def fuzz_in_child(name: str, seconds: float, seed: int) -> int:
+def fuzz_in_child(name: str, seconds: float, inputs: int | None, seed: int) -> int:
     command = [sys.executable, "-m", MODULE, name, "--seconds", str(seconds), "--seed", str(seed)]
+    if inputs is not None:
+        command += ["--inputs", str(inputs)]
     try:
         code = subprocess.run(command, cwd=ROOT, timeout=seconds + GRACE_SECONDS).returncode
     except subprocess.TimeoutExpired:
