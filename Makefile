@@ -32,7 +32,7 @@ help:
 	@echo "make test-all    make test, check, docs, mutations, test-peers, test-model, fuzz, the short bench, two minutes of soak, coverage"
 	@echo "make test-peers  the tests with real clients, browser and database; installs what it can"
 	@echo "make test-model  the long tests of the embedded model"
-	@echo "make fuzz    coverage-guided fuzzing of the parsers, 2,000 inputs each"
+	@echo "make fuzz    coverage-guided fuzzing of the parsers, 1,500 inputs each"
 	@echo "make test-live   the model contract against each vendor whose key is set"
 	@echo "make check   lint, types, imports, caps, demands"
 	@echo "make docs    build the documentation site into build/site; warnings are errors"

@@ -207,7 +207,7 @@ def run_mutations(target: Target) -> None:
 def run_fuzz(target: Target) -> None:
     if install_tools(target):
         # So many inputs on every machine: a fast one would find what a slow one has passed. `make eval` draws a seed.
-        bounds = ("--seconds", "60", "--inputs", "2000", "--seed", "24")
+        bounds = ("--seconds", "300", "--inputs", "1500", "--seed", "24")
         target.run_step("fuzz the parsers", PYTHON, "-m", "tests.fuzz.parsers", *bounds)
 
 

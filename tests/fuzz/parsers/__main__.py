@@ -1,4 +1,5 @@
-"""`python -m tests.fuzz.parsers [PARSER…] [--seconds N] [--inputs N] [--seed N] [--input FILE]`: fuzz parsers, or run one input.
+"""`python -m tests.fuzz.parsers [PARSER…] [--seconds N] [--inputs N] [--seed N] [--input FILE]`: fuzz parsers, or run
+one input.
 
 Without a name all parsers are fuzzed, each in a process of its own, as many at a time as there are cores. Inputs with
 faults are saved in build/fuzz/PARSER.
