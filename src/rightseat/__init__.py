@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from rightseat.types.turn import Feedback, Owner, Turn, TurnClient
     from rightseat.wiring.runtime import Runtime
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _NAMES_BY_MODULE = {
     "engine.loop": "Assistant",

@@ -1,4 +1,4 @@
-"""A release: two builds of one commit, at other paths, times and settings, give the same bytes."""
+"""A release: builds of one commit, at other paths, times and settings, give the same bytes; so does its own sdist."""
 
 import os
 import re
@@ -11,10 +11,18 @@ from pathlib import Path
 
 import pytest
 
+from checks.release import read_commit_time
 from tests.kit.timeouts import HANG_TIMEOUT
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.io, pytest.mark.timeout(600)]
+# No index, no proxy, nothing to install: the backend of the lock builds.
+OFFLINE = {
+    "RIGHTSEAT_WITHOUT_PAGES": "1",
+    "PIP_NO_INDEX": "1",
+    "HTTPS_PROXY": "http://127.0.0.1:9",
+    "HTTP_PROXY": "http://127.0.0.1:9",
+}
 
 
 def build_release(clone: Path, out: Path, umask: int, **env: str) -> dict[str, str]:
@@ -24,19 +32,12 @@ def build_release(clone: Path, out: Path, umask: int, **env: str) -> dict[str, s
     now = time.time() - umask * 1000
     for path in clone.rglob("*.py"):
         os.utime(path, (now, now))
-    # No index, no proxy, nothing to install: the backend of the lock builds.
-    offline = {
-        "RIGHTSEAT_WITHOUT_PAGES": "1",
-        "PIP_NO_INDEX": "1",
-        "HTTPS_PROXY": "http://127.0.0.1:9",
-        "HTTP_PROXY": "http://127.0.0.1:9",
-    }
     command = [sys.executable, "-m", "checks.release", "--out", str(out)]
     kept = {"PATH": os.environ["PATH"], "HOME": str(out)}
     subprocess.run(
         command,
         cwd=clone,
-        env=kept | offline | env,
+        env=kept | OFFLINE | env,
         umask=umask,
         check=True,
         timeout=5 * HANG_TIMEOUT,
@@ -46,7 +47,7 @@ def build_release(clone: Path, out: Path, umask: int, **env: str) -> dict[str, s
     return {name: digest for digest, name in (line.split("  ") for line in lines)}
 
 
-@pytest.mark.demand("security.releases_reproducible")
+@pytest.mark.demand("security.releases_reproducible", "release.same_bytes")
 @pytest.mark.long
 def test_two_builds_give_the_same_bytes(tmp_path: Path) -> None:
     first = build_release(tmp_path / "one", tmp_path / "out1", 0o022, TZ="UTC", LC_ALL="C.UTF-8", PYTHONHASHSEED="1")
@@ -57,6 +58,31 @@ def test_two_builds_give_the_same_bytes(tmp_path: Path) -> None:
     kinds = {re.sub(r".*?(\.whl|\.tar\.gz|\.cdx\.json)$", r"\1", name) for name in first}
     assert kinds == {".whl", ".tar.gz", ".cdx.json"}
     check_archives(tmp_path / "out1")
+    check_rebuilt(tmp_path / "out1", tmp_path)
+
+
+def build_plainly(source: Path, out: Path, *kinds: str) -> dict[str, bytes]:
+    """The archives that somebody else builds of a folder without git, by name."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(out), "SOURCE_DATE_EPOCH": read_commit_time(ROOT), **OFFLINE}
+    command = [sys.executable, "-m", "build", "--no-isolation", *kinds, "--outdir", str(out), str(source)]
+    subprocess.run(command, check=True, env=env, umask=0o027, timeout=5 * HANG_TIMEOUT, capture_output=True)
+    return {path.name: path.read_bytes() for path in out.glob("rightseat-*")}
+
+
+def check_rebuilt(released: Path, folder: Path) -> None:
+    """An export of the commit gives both archives, and the sdist the wheel, byte by byte."""
+    archives = {path.name: path.read_bytes() for kind in ("*.whl", "*.tar.gz") for path in released.glob(kind)}
+    export = folder / "export"
+    export.mkdir()
+    packed = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
+    subprocess.run(["tar", "--extract", "--touch"], cwd=export, input=packed, check=True, umask=0o027)
+    assert build_plainly(export, folder / "exported", "--sdist", "--wheel") == archives
+    [sdist] = released.glob("*.tar.gz")
+    with tarfile.open(sdist) as tar:
+        tar.extractall(folder / "unpacked", filter="data")
+    [source] = (folder / "unpacked").iterdir()
+    [(name, wheel)] = build_plainly(source, folder / "rebuilt", "--wheel").items()
+    assert wheel == archives[name]
 
 
 def check_archives(out: Path) -> None:
