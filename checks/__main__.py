@@ -28,6 +28,7 @@ def list_commands() -> dict[str, list[str]]:
         "duplicates": [python, "-m", "checks.duplicates"],
         "dependencies": [python, "-m", "checks.dependencies"],
         "reference": [python, "-m", "checks.reference"],
+        "stable names": [python, "-m", "checks.stable"],
         "hosts, secrets": [python, "-m", "checks.hosts"],
     }
 
@@ -52,7 +53,17 @@ def main() -> int:
             last = (
                 output.splitlines()[-1]
                 if name
-                in {"caps", "demands", "dependencies", "duplicates", "hosts, secrets", "imports", "reference", "seeds"}
+                in {
+                    "caps",
+                    "demands",
+                    "dependencies",
+                    "duplicates",
+                    "hosts, secrets",
+                    "imports",
+                    "reference",
+                    "seeds",
+                    "stable names",
+                }
                 else ""
             )
             print(f"  ok   {name:<15}{seconds:5.1f} s  {last}".rstrip(), flush=True)
