@@ -1,4 +1,4 @@
-# make serve | install | quick | test | test-all | check | docs | mutations | bench | eval | train | fmt | reference | lock | sbom | release | clean
+# make serve | install | quick | test | test-all | check | docs | mutations | bench | eval | train | fmt | reference | lock | sbom | release | image | clean
 # Everything is set up in .venv/ on the first call; later calls only look at the stamps.
 
 PYTHON ?= python3
@@ -21,8 +21,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without cached bytecode every start would pay for compiling again.
 unexport PYTHONDONTWRITEBYTECODE
 
+VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
+
 .DEFAULT_GOAL := help
-.PHONY: help serve install quick test test-all test-rest test-peers test-model test-live fuzz coverage check docs mutations soak bench eval train fmt reference assets screens lock sbom release clean python
+.PHONY: help serve install quick test test-all test-rest test-peers test-model test-live fuzz coverage check docs mutations soak bench eval train fmt reference assets screens lock sbom release release-check image clean python
 
 help:
 	@echo "make serve   set up and start the server (ARGS='--port 8000')"
@@ -42,6 +44,7 @@ help:
 	@echo "make train   train the embedded model's adapter (TORCH=python with torch, numpy, gguf, tokenizers)"
 	@echo "make fmt     format the code                   make lock   refresh the locks    make clean"
 	@echo "make release  wheel, sdist, bill of materials and checksums in dist/   make sbom   the bill of materials alone"
+	@echo "make release-check  make release, a second build, the same bytes   make image   the container image, by docker"
 	@echo "make reference   write docs/reference from the code   make assets   fetch what our pages show"
 
 # What the pages show is a wish and not a condition: the server does not wait for it.
@@ -133,6 +136,7 @@ assets: python
 
 reference: $(VENV)/.dev
 	@$(BIN)/python -m checks.reference --write
+	@$(BIN)/python -m checks.stable --write
 
 lock: python
 	@"$(PYTHON)" checks/lock.py
@@ -143,6 +147,15 @@ sbom: $(VENV)/.dev
 # The commit, and nothing else: the same commit gives the same bytes.
 release: $(VENV)/.dev assets
 	@$(BIN)/python -m checks.release
+
+# Builds a second time, elsewhere, and compares with dist/.
+release-check: release
+	@$(BIN)/python -m checks.release --verify
+
+# The image of deploy/Dockerfile, which must tell its version.
+image: assets
+	docker build -f deploy/Dockerfile -t rightseat:$(VERSION) .
+	docker run --rm rightseat:$(VERSION) --version
 
 clean:
 	rm -rf $(VENV) $(DOCS) .peers dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -81,11 +81,25 @@ def make_release(out: Path) -> list[Path]:
     return [*files, write_checksums(files, out)]
 
 
+def verify_release(out: Path) -> str:
+    """Build a second time, elsewhere; returns what differs from the release in `out`, or nothing."""
+    with tempfile.TemporaryDirectory() as scratch:
+        second = make_release(Path(scratch) / "second")[-1].read_text(encoding="utf-8")
+    first = (out / CHECKSUMS).read_text(encoding="utf-8")
+    return ", ".join(sorted({line.split()[1] for line in set(first.splitlines()) ^ set(second.splitlines())}))
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="checks.release", description="Build a release of the current commit.")
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
+    parser.add_argument("--verify", action="store_true", help="compare the release in OUT with a second build")
+    parsed = parser.parse_args(arguments)
     try:
-        paths = make_release(parser.parse_args(arguments).out)
+        if parsed.verify:
+            different = verify_release(parsed.out)
+            print(f"not the same bytes: {different}" if different else "the same bytes twice")
+            return 1 if different else 0
+        paths = make_release(parsed.out)
     except MissingAssets as error:
         print(error, file=sys.stderr)
         return 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -138,7 +139,7 @@ def make_unchecked_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel
         lora=_EMBEDDED_ADAPTER if uses_adapter else _check_file(settings.lora, "lora:") if settings.lora else None,
         lora_on_request=uses_adapter,
         chat_template=find_template_file(settings.chat_template),
-        binary=_check_file(settings.llama_server, "llama_server:") if settings.llama_server else None,
+        binary=check_binary(settings.llama_server) if settings.llama_server else None,
         mmproj=mmproj,
     )
     return LlamaCppModel(
@@ -239,6 +240,17 @@ def _read_text_file(name: str) -> str:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         raise ConfigError(f"precache: {name} cannot be read as text.", param="precache") from None
+
+
+def check_binary(name: str, platform: str = sys.platform) -> Path:
+    """Return the path of a llama-server program; raises ConfigError where there is none, or none can be started."""
+    if platform == "win32":
+        raise ConfigError(
+            "llama_server: rightseat cannot start llama-server on Windows. Start it yourself and name its URL with "
+            "--endpoint, or leave --llama-server out: the built-in engine runs there.",
+            param="llama_server",
+        )
+    return _check_file(name, "llama_server:")
 
 
 def _prompt_cache_folder(settings: LocalOptions) -> Path | None:

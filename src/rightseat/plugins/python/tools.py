@@ -12,6 +12,7 @@ import hashlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -109,7 +110,10 @@ def read_signature_line(launch: ChildLaunch, seconds: float) -> bytes:
 
 def kill_process_group(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def parse_reply(line: bytes, seconds: float) -> dict[str, Any]:

@@ -1,0 +1,117 @@
+"""Systems without POSIX: what a start imports does not need it, and what needs it is refused in a sentence.
+
+The systems themselves are in .github/workflows/tests.yml, which runs checks/portable.py there; it runs here too.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rightseat.config.settings import Config, ServerSettings
+from rightseat.errors import ConfigError
+from rightseat.models.llamacpp.options import check_binary
+from rightseat.server.workers.count import count_workers
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.package.wheels import ROOT
+
+pytestmark = pytest.mark.demand("release.other_systems")
+SOURCE = ROOT / "src"
+POSIX_MODULES = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty", "uvloop"}
+POSIX_NAMES = {
+    *("AF_UNIX", "SIGHUP", "SIGKILL", "SIGUSR1", "fork", "geteuid", "getuid", "killpg", "register_at_fork"),
+    *("sched_getaffinity", "setsid", "SO_REUSEPORT"),
+}
+GUARDS = ("sys.platform", "os.name", "TYPE_CHECKING")
+# Only for several processes on one SQLite file, which Windows has not.
+NEED_POSIX = {"rightseat.stores.sqlite.presence", "rightseat.stores.sqlite.shared"}
+# Prints the modules that a server with one process and `doctor` have imported.
+START = """
+import asyncio, contextlib, importlib, io, json, sys
+for name in ("chat", "flows", "models", "plugins", "serve", "store"):
+    importlib.import_module(f"rightseat.cli.{name}")
+from rightseat.cli.doctor import run_doctor
+from rightseat.config.settings import Config, StoreSettings
+from rightseat.server.service import build_app
+from rightseat.server.uvicorn_server import UvicornServer
+
+app = build_app(Config(model="scripted:demo", store=StoreSettings(kind="sqlite", path=sys.argv[1])))
+async def run():
+    await app.runtime.start()
+    await app.runtime.close()
+asyncio.run(run())
+with contextlib.redirect_stdout(io.StringIO()):
+    run_doctor(None, None, None, as_json=True, call=False)
+print(json.dumps([name for name in sys.modules if name.startswith("rightseat")]))
+"""
+
+
+def list_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that an import runs on every system: those under a question for the system are left out."""
+    for statement in body:
+        if isinstance(statement, ast.If) and any(guard in ast.unparse(statement.test) for guard in GUARDS):
+            continue
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if isinstance(statement, ast.ClassDef | ast.If | ast.With | ast.For):
+            yield from list_statements(statement.body)
+            yield from list_statements(getattr(statement, "orelse", []))
+        elif not isinstance(statement, ast.Try):
+            yield statement
+
+
+def needs_posix(path: Path) -> bool:
+    for statement in list_statements(ast.parse(path.read_text(encoding="utf-8")).body):
+        if isinstance(statement, ast.Import) and {alias.name for alias in statement.names} & POSIX_MODULES:
+            return True
+        if isinstance(statement, ast.ImportFrom) and statement.module in POSIX_MODULES:
+            return True
+        if not isinstance(statement, ast.Import | ast.ImportFrom):
+            names = {node.attr for node in ast.walk(statement) if isinstance(node, ast.Attribute)}
+            if names & POSIX_NAMES:
+                return True
+    return False
+
+
+def name_module(path: Path) -> str:
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_only_modules_of_several_workers_need_posix_at_import() -> None:
+    assert {name_module(path) for path in SOURCE.rglob("*.py") if needs_posix(path)} == NEED_POSIX
+
+
+@pytest.mark.io
+@pytest.mark.slow
+def test_a_start_and_the_doctor_import_none_of_them(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", START, str(tmp_path / "data")]
+    env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "RIGHTSEAT_MODEL": "scripted:demo"}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANG_TIMEOUT)
+    assert done.returncode == 0, done.stderr
+    imported = set(json.loads(done.stdout))
+    assert {"rightseat.cli.serve", "rightseat.stores.sqlite.store", "rightseat.server.uvicorn_server"} <= imported
+    assert imported & NEED_POSIX == set()
+
+
+def test_what_windows_has_not_is_refused_in_a_sentence() -> None:
+    with pytest.raises(ConfigError, match="Several workers need Unix sockets"):
+        count_workers(Config(server=ServerSettings(workers=2)), "win32")
+    assert count_workers(Config(server=ServerSettings(workers="auto")), "win32") == 1
+    with pytest.raises(ConfigError, match="cannot start llama-server on Windows"):
+        check_binary("llama-server", "win32")
+
+
+@pytest.mark.io
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_the_program_for_other_systems_runs_on_this_one() -> None:
+    done = subprocess.run([sys.executable, "checks/portable.py"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [line[:4] for line in done.stdout.splitlines()] == ["ok  "] * 4
