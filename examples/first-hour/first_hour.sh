@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# The first hour with rightseat, from a clone to a server with a key: docs/start.md explains each step.
+# The first hour with rightseat, from nothing to a server with a key: docs/start.md explains each step.
 #
 #   bash examples/first-hour/first_hour.sh [FOLDER]      # default: ./first-hour, which must not exist
 #
 # OPENAI_API_KEY     use OpenAI's model; without it a script answers, so that every step can be tried offline
-# RIGHTSEAT          the command, if it is installed already; without it step 1 sets up .venv/ in the clone
+# INSTALL            what pip installs in step 1, the name rightseat or a wheel; without it step 1 clones this repository
+# RIGHTSEAT          the command, if it is installed already; without it a clone sets up its .venv/
+# PYTHON             the interpreter for INSTALL; default: python3
 # PORT               default: 7777
 set -euo pipefail
 
@@ -48,19 +50,37 @@ expect() {
     [[ $2 == *"$1"* ]] || fail "expected an answer with: $1"
 }
 
-say "1. Clone"
+# check_page: the page in a browser, and every script and style sheet that it names.
+check_page() {
+    curl -sf -H "Accept: text/html" "$url/" > page.html || fail "there is no page at $url/"
+    grep -q '<script type="module"' page.html || fail "the page at $url/ has no script"
+    for path in $(grep -oE '(src|href)="[^"]+"' page.html | cut -d'"' -f2); do
+        curl -sf -o /dev/null "$url/$path" || fail "the page needs $path, which is not there"
+    done
+    rm page.html
+}
+
 mkdir "$folder"
 cd "$folder"
-git clone --quiet --depth 1 "file://$repository" rightseat
-if [ -z "${RIGHTSEAT:-}" ]; then
-    make --no-print-directory -C rightseat .venv/.run
-    RIGHTSEAT=$PWD/rightseat/.venv/bin/rightseat
+if [ -n "${INSTALL:-}" ]; then
+    say "1. Install"
+    "${PYTHON:-python3}" -m venv venv
+    venv/bin/pip install --quiet "$INSTALL"
+    RIGHTSEAT=$PWD/venv/bin/rightseat
+else
+    say "1. Clone"
+    git clone --quiet --depth 1 "file://$repository" rightseat
+    if [ -z "${RIGHTSEAT:-}" ]; then
+        make --no-print-directory -C rightseat .venv/.run
+        RIGHTSEAT=$PWD/rightseat/.venv/bin/rightseat
+    fi
 fi
 python=$(dirname "$RIGHTSEAT")/python
 "$RIGHTSEAT" --version
 
 say "2. Serve: the demo, with a script in place of a model"
 start_server --model scripted:demo
+check_page
 expect "demo" "$(ask "Hello")"
 
 say "3. Your own model"
