@@ -107,6 +107,13 @@ def test_no_text_of_an_event_reaches_a_shell() -> None:
     assert [file for file, step in steps if "secrets." in str(step)] == []
 
 
+def test_no_checkout_leaves_its_key_in_the_clone() -> None:
+    steps = [step for _, _, job in list_jobs() for step in job["steps"]]
+    checkouts = [step for step in steps if step.get("uses", "").startswith("actions/checkout@")]
+    assert checkouts
+    assert [step for step in checkouts if step.get("with") != {"persist-credentials": False}] == []
+
+
 def test_every_job_ends() -> None:
     assert [f"{file}: {name}" for file, name, job in list_jobs() if "timeout-minutes" not in job] == []
     for file, name, job in list_jobs():
