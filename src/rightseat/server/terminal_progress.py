@@ -48,8 +48,9 @@ def _spin(label: str, out: TextIO, delay: float, done: threading.Event) -> None:
         for frame in itertools.cycle(_SPINNER_FRAMES if unicode else "|/-\\"):
             if done.wait(_FRAME_SECONDS):
                 break
-            print(f"\r{frame} {label} … {time.monotonic() - started:.0f} s", end="", file=out, flush=True)
-        print("\r\x1b[K", end="", file=out, flush=True)
+            # The cursor goes back to the line's start: a log line meanwhile replaces the spinner.
+            print(f"{frame} {label} … {time.monotonic() - started:.0f} s", end="\r", file=out, flush=True)
+        print("\x1b[K", end="", file=out, flush=True)
 
 
 @contextlib.contextmanager
