@@ -10,6 +10,13 @@ from pathlib import Path
 from checks.files import ROOT
 
 BIN = Path(sys.executable).parent
+COUNTING = frozenset(
+    (
+        *("caps", "clients", "demands", "dependencies", "duplicates", "hosts, secrets", "imports", "reference"),
+        *("seeds", "stable names"),
+    )
+)
+"""Checks whose last line says how much was looked at."""
 TYPED_FOLDERS = ("src", "tests", "evals", "bench", "checks")
 
 
@@ -29,6 +36,7 @@ def list_commands() -> dict[str, list[str]]:
         "dependencies": [python, "-m", "checks.dependencies"],
         "reference": [python, "-m", "checks.reference"],
         "stable names": [python, "-m", "checks.stable"],
+        "clients": [python, "-m", "checks.clients"],
         "hosts, secrets": [python, "-m", "checks.hosts"],
     }
 
@@ -50,22 +58,7 @@ def main() -> int:
     for name, result in running.items():
         code, output, seconds = result.result()
         if code == 0:
-            last = (
-                output.splitlines()[-1]
-                if name
-                in {
-                    "caps",
-                    "demands",
-                    "dependencies",
-                    "duplicates",
-                    "hosts, secrets",
-                    "imports",
-                    "reference",
-                    "seeds",
-                    "stable names",
-                }
-                else ""
-            )
+            last = output.splitlines()[-1] if name in COUNTING else ""
             print(f"  ok   {name:<15}{seconds:5.1f} s  {last}".rstrip(), flush=True)
         else:
             red.append(name)

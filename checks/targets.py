@@ -1,7 +1,8 @@
 """The test targets of the Makefile: `python3 checks/targets.py TARGET...`. Runs on the bare interpreter.
 
 Each step prints its time, pytest its slowest ten tests; no time is ever a reason to be red. Red is a failed
-step, and with CI set also a real client that was not driven though tests/peers/expected.toml lists it. Exit
+step, and with CI set also a real client that was not driven though tests/peers/expected.toml lists it, or in
+another version than its lock has. Without CI, a run that drove all of them writes the record of checks/clients.py. Exit
 code 3 means "could not install" or "could not fetch", which is never a failed test.
 
 test-model and mutations run beside test-peers where they are asked for too: it waits for clients most of the time.
@@ -21,10 +22,15 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
+# Run as a file, it must find the project.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from checks.clients import RENEWED_LATER, ClientTable
+
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = str(ROOT / ".venv" / "bin" / "python")
 DOCS_PYTHON = str(ROOT / ".venv-docs" / "bin" / "python")
 EXPECTED = ROOT / "tests" / "peers" / "expected.toml"
+CLIENT_TABLE = ClientTable(ROOT)
 FAILED, MAKE_FAILED, COULD_NOT_INSTALL, TIMED_OUT = 1, 2, 3, 124
 HANG_TIMEOUT = 3600.0
 """Seconds after which a step counts as stuck and is ended. No step takes as long, on any machine."""
@@ -258,11 +264,16 @@ def find_undriven(versions: dict[str, set[str]], expected: Path) -> list[str]:
 
 
 PEERS = "test-peers"
+DRIVING_TARGETS = {PEERS, "test-model"}
+"""Those whose tests drive all clients together."""
 BESIDE_PEERS = ("test-model", "mutations")
 
 
 def run_targets(names: Sequence[str], record: Path) -> int:
     os.environ["RIGHTSEAT_DRIVEN"] = str(record)
+    drives_all = set(names) >= DRIVING_TARGETS
+    if drives_all and not os.environ.get("CI"):
+        os.environ[RENEWED_LATER] = "1"
     # Cached bytecode saves every child process its compile time.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # The inner make must not look for the outer one's job server.
@@ -280,9 +291,11 @@ def run_targets(names: Sequence[str], record: Path) -> int:
             print(verdicts[-1], flush=True)
         if any("install: could not install" in target.faults for target in done):
             break
-    missing = report_driven(record) if {PEERS, "test-model"} <= set(names) else []
+    os.environ.pop(RENEWED_LATER, None)
+    tested = not any(target.faults for target in done if target.name in DRIVING_TARGETS)
+    faults = report_driven(record, tested) if drives_all else []
     print("\n== summary\n" + "\n".join(verdicts))
-    if any(target.faults for target in done) or missing:
+    if any(target.faults for target in done) or faults:
         return COULD_NOT_INSTALL if all(target.not_installed for target in done if target.faults) else FAILED
     return 0
 
@@ -316,15 +329,23 @@ def run_beside(first: str, others: Sequence[str], output: Path) -> list[Target]:
     return done
 
 
-def report_driven(record: Path) -> list[str]:
-    """Print which clients were driven; return those that were not, where that is red."""
+def report_driven(record: Path, tested: bool) -> list[str]:
+    """Print which clients were driven, and renew the table of clients where all were and their tests are green (never
+    with CI set: a run there changes no file). Return what is red about them."""
     versions = read_driven(record)
     clients = ", ".join(f"{name} {' '.join(sorted(versions[name]))}" for name in sorted(versions))
     print(f"\ndriven: {clients or 'nothing'}")
     missing = find_undriven(versions, EXPECTED)
     if missing:
         print(f"not driven though expected: {', '.join(missing)}")
-    return missing if os.environ.get("CI") else []
+    if os.environ.get("CI"):
+        faults = [*missing, *CLIENT_TABLE.find_version_faults(versions)]
+    else:
+        if tested and not missing:
+            CLIENT_TABLE.write_record(versions)
+        faults = CLIENT_TABLE.find_faults()
+    print("\n".join(fault for fault in faults if fault not in missing))
+    return faults
 
 
 def main(names: Sequence[str]) -> int:

@@ -118,7 +118,7 @@ def test_clients_and_models_are_tested_at_the_same_time(
         return run
 
     monkeypatch.setattr(targets, "install_all", lambda: None)
-    monkeypatch.setattr(targets, "report_driven", lambda record: [])
+    monkeypatch.setattr(targets, "report_driven", lambda record, tested: [])
     monkeypatch.setitem(targets.TARGETS, "test-peers", make_waiting("of-peers", "of-model"))
     monkeypatch.setitem(targets.TARGETS, "test-model", make_waiting("of-model", "of-peers", "\nraise SystemExit(4)"))
     monkeypatch.setenv("RIGHTSEAT_DRIVEN", "")
@@ -135,7 +135,7 @@ def test_what_runs_beside_the_peers_runs_one_after_the_other(
     monkeypatch.setattr(targets, "install_all", lambda: None)
     for name in ("mutations", "test-peers", "test-model", "docs"):
         monkeypatch.setitem(targets.TARGETS, name, lambda target: target.print(f"ran {target.name}"))
-    monkeypatch.setattr(targets, "report_driven", lambda record: [])
+    monkeypatch.setattr(targets, "report_driven", lambda record, tested: [])
     assert targets.run_targets(["mutations", "test-peers", "test-model", "docs"], tmp_path / "driven.jsonl") == 0
     printed = capsys.readouterr().out
     order = [line.removeprefix("ran ") for line in printed.splitlines() if line.startswith("ran ")]
@@ -156,9 +156,9 @@ def test_fewer_driven_than_expected_is_red_in_ci(
     expected.write_text('names = ["a", "b"]', encoding="utf-8")
     monkeypatch.setattr(targets, "EXPECTED", expected)
     monkeypatch.setenv("CI", "true")
-    assert targets.report_driven(record) == ["b"]
+    assert targets.report_driven(record, tested=True) == ["b"]
     monkeypatch.delenv("CI")
-    assert targets.report_driven(record) == []
+    assert targets.report_driven(record, tested=True) == []
     printed = capsys.readouterr().out
     assert printed.count("driven: a 1 2, c 3") == 2
     assert printed.count("not driven though expected: b") == 2
