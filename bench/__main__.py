@@ -5,10 +5,10 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bench import page
+from bench import page, picture
 from bench.machine import OtherLoad, describe_machine
 from bench.peers import BenchPeer, all_peers
 from bench.rows import ResultRow, format_table
@@ -62,11 +62,22 @@ def parse_args() -> argparse.Namespace:
         help="measure a foreign server in the same rounds; it is installed first",
     )
     parser.add_argument("--scenario", action="append", choices=list(all_scenarios()))
-    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
+    parser.add_argument(
+        "--write", action="store_true", help="put the table into docs/performance.md, and its picture into docs/img"
+    )
     args = parser.parse_args()
     if args.write and (args.short or args.peer or args.scenario):
         parser.error("--write needs the whole bench")
     return args
+
+
+def write_figures(rows: Sequence[ResultRow], facts: Mapping[str, str]) -> None:
+    """Put the table into docs/performance.md, and draw the picture where all of its peers were measured."""
+    page.write_page(rows, facts)
+    try:
+        picture.write_picture()
+    except ValueError as fault:
+        print(f"bench: docs/img/bench.svg stays as it is: {fault}", file=sys.stderr)
 
 
 def main() -> int:
@@ -90,7 +101,7 @@ def main() -> int:
     print(format_table(rows))
     print("; ".join(f"{name} {value}" for name, value in facts.items()))
     if args.write:
-        page.write_page(rows, facts)
+        write_figures(rows, facts)
     return 0 if all(row.is_good for row in rows) else 1
 
 
