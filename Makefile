@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help serve install quick test test-all test-rest test-peers test-model test-live fuzz coverage check docs mutations soak bench eval train fmt reference assets screens lock sbom release release-check image clean python
+.PHONY: help serve install quick test test-all test-rest test-peers test-model test-live fuzz coverage check docs mutations soak bench eval train fmt reference assets screens recording lock sbom release release-check image clean python
 
 help:
 	@echo "make serve   set up and start the server (ARGS='--port 8000')"
@@ -46,6 +46,7 @@ help:
 	@echo "make release  wheel, sdist, bill of materials and checksums in dist/   make sbom   the bill of materials alone"
 	@echo "make release-check  make release, a second build, the same bytes   make image   the container image, by docker"
 	@echo "make reference   write docs/reference from the code   make assets   fetch what our pages show"
+	@echo "make screens, make recording   the pictures of docs/img: the playground, the first commands in a terminal"
 
 # What the pages show is a wish and not a condition: the server does not wait for it.
 serve: python
@@ -131,12 +132,17 @@ fmt: $(VENV)/.dev
 screens: $(VENV)/.dev
 	@$(BIN)/python -m tests.peers.screens
 
+# The first commands of the README, really run, as one picture.
+recording: $(VENV)/.dev
+	@$(BIN)/python -m tests.peers.recording
+
 assets: python
 	@"$(PYTHON)" checks/assets.py
 
 reference: $(VENV)/.dev
 	@$(BIN)/python -m checks.reference --write
 	@$(BIN)/python -m checks.stable --write
+	@$(BIN)/python -m checks.clients --write
 
 lock: python
 	@"$(PYTHON)" checks/lock.py
