@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from bench.machine import ROOT
 from bench.rows import HEADINGS, ResultRow, format_cells
 
-PAGE = ROOT / "docs" / "performance.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 BEGIN, END = "<!-- written by the bench -->", "<!-- end of what the bench writes -->"
 
 

@@ -343,8 +343,11 @@ def report_driven(record: Path, tested: bool) -> list[str]:
     else:
         if tested and not missing:
             CLIENT_TABLE.write_record(versions)
+            print("recorded in tests/peers/driven.json and README.md")
         faults = CLIENT_TABLE.find_faults()
-    print("\n".join(fault for fault in faults if fault not in missing))
+    for fault in faults:
+        if fault not in missing:
+            print(fault)
     return faults
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from checks import clients, targets
+from checks.__main__ import list_commands
 from checks.clients import RENEWED_LATER, ClientTable
 
 pytestmark = pytest.mark.demand("release.clients_table")
@@ -72,6 +73,7 @@ def read_files(table: ClientTable) -> list[str]:
 def test_this_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(RENEWED_LATER, raising=False)
     assert ClientTable().find_faults() == []
+    assert list_commands()["clients"][-1] == clients.__name__
 
 
 def test_the_table(table: ClientTable) -> None:

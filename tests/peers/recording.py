@@ -202,7 +202,9 @@ def draw_recording(commands: list[RecordedCommand]) -> str:
             console.print()
         console.print(Text.assemble(("$ ", "bold green"), (command.line, "bold")))
         for line in list_lines(command):
-            console.print(line, soft_wrap=False)
+            console.print(line)
+    # Rich draws the last line without room below it.
+    console.print()
     svg = console.export_svg(title="rightseat", theme=THEME, code_format=SVG_FORM, unique_id="t")
     return re.sub(r"[ \t]+$", "", svg, flags=re.MULTILINE)
 
