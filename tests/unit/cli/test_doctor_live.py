@@ -18,6 +18,7 @@ from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings, Config, ModelSettings, ServerSettings
 from rightseat.doctor import running_server
 from rightseat.doctor import running_server as whole_server
+from rightseat.doctor.client import ProbeReply
 from rightseat.doctor.result import CheckResult
 from rightseat.errors import RightseatError
 from rightseat.http.auth import Authenticator
@@ -41,7 +42,9 @@ PACE = 150
 
 def write_paced_script(pace_ms: int, folder: Path) -> str:
     file = folder / f"pace{pace_ms}.json"
-    file.write_text(json.dumps({"turns": [{"when": {}, "say": ["one ", "two ", "three"], "pace_ms": pace_ms}]}))
+    file.write_text(
+        json.dumps({"turns": [{"when": {}, "say": ["one ", "two ", "three ", "four"], "pace_ms": pace_ms}]})
+    )
     return f"scripted:{file}"
 
 
@@ -85,6 +88,15 @@ async def test_a_stream_that_flows_is_told_from_one_too_quick(tmp_path: Path) ->
         async with serve_runtime(build_runtime(make_config(pace, tmp_path), env={})) as home:
             lines = await run_doctor(home.url, min_stream_seconds=telling)
         assert [line.state for line in lines if line.what.endswith(", unbuffered")] == [state] * 4
+
+
+@pytest.mark.demand("doctor.finds_stands_between_proxy")
+def test_a_short_answer_of_a_slow_model_shows_no_buffering() -> None:
+    """Its few events come together: a small model on a slow machine answers so."""
+    for events, state in ((1, "skipped"), (3, "skipped"), (4, "broken")):
+        body = b": waiting\n\n" * 5 + b"event: copilotMessageChunk\ndata: {}\n\n" * events
+        reply = ProbeReply(200, {"content-type": "text/event-stream"}, body, 6.27, 6.27)
+        assert running_server.check_streaming("openbb: query", reply).state == state
 
 
 @pytest.mark.demand("doctor.checks_keys_cors_private")

@@ -183,10 +183,6 @@ def is_private_host(host: str) -> bool:
         return False
 
 
-MIN_STREAM_EVENTS = 4
-"""Answers with fewer events are too short to judge streaming."""
-
-
 def format_era(*, old: bool) -> str:
     return "openbb 2024" if old else "openbb today"
 
@@ -201,7 +197,7 @@ async def check_plain_question(caller: OpenBBPage, url: str, *, old: bool) -> As
     for part in [] if bad else answer.parts:
         if part.kind == "warning":
             yield skipped(what, f"a failure, told as it should be: {part.title}")
-    if not bad and answer.reply and len(answer.frames) >= MIN_STREAM_EVENTS:
+    if not bad and answer.reply and len(answer.frames) >= running_server.MIN_STREAM_EVENTS:
         yield running_server.check_streaming(what, answer.reply)
 
 
