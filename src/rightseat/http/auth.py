@@ -24,6 +24,8 @@ CREDENTIAL_HEADERS = ("authorization", "x-api-key", PUBLIC_KEY_HEADER)
 MAX_PUBLIC_KEY = 256
 KEY_HINT = "Send the key as `Authorization: Bearer KEY` or `X-Api-Key: KEY`."
 VerifyToken = Callable[[str], Awaitable[Owner | None]]
+FindUser = Callable[[Mapping[str, str]], str | Awaitable[str | None] | None]
+"""Function of an application: the user's name by the request's headers (names in lower case), or None for nobody."""
 
 
 class Authenticator:
@@ -83,6 +85,29 @@ class Authenticator:
         """Return the headers that carry this server's own credentials; agents and tools never see them."""
         keys = {name for name in CREDENTIAL_HEADERS if self.find_key_name(parse_credential(headers.get(name, "")))}
         return keys | {self.proxy_header}
+
+
+class AppAuthenticator(Authenticator):
+    """Asks a function of the application that mounts rightseat who the user is: its own login decides."""
+
+    def __init__(self, find_user: FindUser) -> None:
+        super().__init__()
+        self.find_user = find_user
+        self.required = True
+
+    async def __call__(self, headers: Mapping[str, str], client: str | None) -> Owner:
+        found = self.find_user(headers)
+        name = await found if isinstance(found, Awaitable) else found
+        if not name:
+            raise Unauthorized("Nobody is logged in with this request. Log in, and send the request again.")
+        return Owner(name)
+
+    def find_public_key(self, headers: Mapping[str, str], owner: Owner) -> str:
+        return ""
+
+    def list_credential_headers(self, headers: Mapping[str, str]) -> set[str]:
+        """Return the headers in which the application's own credentials may be."""
+        return {*CREDENTIAL_HEADERS, "cookie"}
 
 
 def parse_credential(value: str) -> str:

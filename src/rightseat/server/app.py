@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, unquote_plus
 from rightseat.config.options import parse_options
 from rightseat.config.settings import ServerSettings
 from rightseat.errors import ConfigError, MethodNotAllowed, NotFound, RightseatError, make_internal_error
-from rightseat.http.auth import LOCAL_OWNER, Authenticator
+from rightseat.http.auth import LOCAL_OWNER, AppAuthenticator, Authenticator, FindUser
 from rightseat.http.descriptors import DescriptorReserve, find_descriptor_error, make_descriptor_error
 from rightseat.http.endpoint import BASE_URL, REQUEST_ID, Door, Request, Route, compile_path
 from rightseat.http.fetch import AddressRules
@@ -483,13 +483,16 @@ class MountableApp:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-def asgi(runtime: Runtime, *, authenticate: Authenticator | None = None, **options: Any) -> MountableApp:
+def asgi(runtime: Runtime, *, authenticate: Authenticator | FindUser | None = None, **options: Any) -> MountableApp:
     """Make an ASGI app of every door: `app.mount("/copilot", rightseat.asgi(runtime))` in FastAPI or Starlette.
 
-    `options` are the keys of [server] that concern requests, such as `cors`. Without `authenticate` whoever reaches
-    the app is let in, and so only loopback is answered unless `hosts` names more: a stranger's page could call
-    from a browser.
+    `authenticate` is a function of yours, plain or async: it gets the request's headers (names in lower case) and
+    returns the user's name, or None where nobody is logged in. `options` are the keys of [server] that concern
+    requests, such as `cors`. Without `authenticate` whoever reaches the app is let in, and so only loopback is answered
+    unless `hosts` names more: a stranger's page could call from a browser.
     """
+    if authenticate is not None and not isinstance(authenticate, Authenticator):
+        authenticate = AppAuthenticator(authenticate)
     defaults = {"hosts": ("*",) if authenticate else ()}
     settings = parse_options("asgi()", options, ServerSettings, defaults=defaults, known=OPTIONS)
     return MountableApp(App(runtime, settings, load_all("doors"), authenticate=authenticate))

@@ -1,7 +1,7 @@
 """`rightseat.asgi`: the doors as an app that another app mounts."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -184,3 +184,33 @@ def test_a_wrong_option_is_told(options: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError) as caught:
         rightseat.asgi(rightseat.Runtime(model=ScriptedModel()), **options)
     assert told in caught.value.message
+
+
+@pytest.mark.demand("release.app_login")
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_the_applications_own_login_decides(is_async: bool) -> None:
+    seen: list[tuple[str, object]] = []
+
+    @rightseat.tool
+    def who(ctx: rightseat.ToolContext) -> str:
+        """Say who asks."""
+        seen.append((ctx.turn.owner.name, dict(ctx.turn.client.headers)))
+        return ctx.turn.owner.name
+
+    def find_user(headers: Mapping[str, str]) -> str | None:
+        return {"session=1": "ada", "session=2": "grace"}.get(headers.get("cookie", ""))
+
+    async def find_user_later(headers: Mapping[str, str]) -> str | None:
+        return find_user(headers)
+
+    runtime = rightseat.Runtime(model=ScriptedModel(("who", {}), "Yes.", ("who", {}), "Yes."), tools=[who])
+    app = rightseat.asgi(runtime, authenticate=find_user_later if is_async else find_user)
+    client = TestClient(app, host="shop.example")
+    for cookie in ("session=1", "session=2"):
+        headers = {"cookie": cookie, "authorization": "Bearer token-of-the-app", "x-tenant": "shop"}
+        assert content(await client.post_json(COMPLETIONS, HI, headers)) == "Yes."
+    assert seen == [("ada", {"x-tenant": "shop"}), ("grace", {"x-tenant": "shop"})]
+    for refused in ({}, {"cookie": "session=3"}, {"authorization": "Bearer any"}):
+        reply = await client.post_json(COMPLETIONS, HI, refused)
+        assert reply.status == 401
+        assert reply.json["error"]["message"].startswith("Nobody is logged in with this request.")
