@@ -10,6 +10,8 @@ import pytest
 
 from rightseat.doctor.openbb.examine import examine
 from rightseat.models.llamacpp import weights
+from tests.docs.shell import PastingShell, on_posix
+from tests.docs.test_docs import find_blocks
 from tests.kit.answers import answer_tokens, answer_tool_call
 from tests.kit.client import RawHttpClient
 from tests.kit.server import RightseatProcess, find_executable
@@ -33,7 +35,8 @@ async def start_example(
 
 def make_vendor_env(upstream: FakeUpstream) -> dict[str, str]:
     """In the place of a vendor, for whom one would need a key."""
-    return {"OPENAI_API_KEY": "unused", "OPENAI_BASE_URL": upstream.base_url}
+    model = {"RIGHTSEAT_MODEL": "openai:gpt-5-mini"}
+    return {**model, "OPENAI_API_KEY": "unused", "OPENAI_BASE_URL": upstream.base_url}
 
 
 async def fetch_card(url: str) -> dict[str, object]:
@@ -90,6 +93,17 @@ async def test_local() -> None:
         lines = [line async for line in examine(server.url, {})]
     assert [line.format_text() for line in lines if line.state == "broken"] == []
     assert "openbb today: question" in {line.what for line in lines if line.state == "good"}
+
+
+@pytest.mark.demand("release.example_openbb")
+@pytest.mark.long
+@on_posix
+async def test_as_the_readme_says(tmp_path: Path) -> None:
+    shell = PastingShell(tmp_path)
+    shell.copy_folder(EXAMPLES, {})
+    serve, doctor = find_blocks(EXAMPLES / "README.md", "sh")[0].splitlines()
+    [output] = await shell.serve(serve, doctor)
+    assert output.endswith("Everything works.\n"), output
 
 
 def test_every_example_is_in_the_readme() -> None:
