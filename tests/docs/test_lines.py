@@ -1,24 +1,31 @@
 """The command lines of README and docs, run by a shell as they are pasted."""
 
-import asyncio
-import os
 import re
-import signal
-import subprocess
-import sys
-from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import pytest
 
 from rightseat.config.load import load_config
-from tests.docs.lines import NOT_RUN, OURS, RUN_BY, find_patterns, list_lines, list_page_lines
-from tests.docs.test_docs import PAGES, find_blocks
+from tests.docs.lines import (
+    EXAMPLE_PAGES,
+    EXAMPLES_NOT_RUN,
+    EXAMPLES_RUN_BY,
+    FIRST_PAGES,
+    NOT_RUN,
+    RUN_BY,
+    WORKFLOW,
+    find_patterns,
+    list_lines,
+    list_page_lines,
+)
+from tests.docs.shell import PastingShell, on_posix
+from tests.docs.test_docs import PAGES, ROOT, find_blocks
 from tests.docs.test_flows import write_inventory
-from tests.kit.timeouts import HANG_TIMEOUT
 
 LINES = list_lines()
-on_posix = pytest.mark.skipif(sys.platform == "win32", reason="the lines are those of a POSIX shell")
+EXAMPLE_LINES = list_lines(EXAMPLE_PAGES)
+# What README and start.md may say though no test runs it.
+NOT_RUN_AT_FIRST = {r"make test", r"pip install"}
 # Variables that every shell has: what they hold is no secret.
 PUBLIC_VARIABLES = {"HOME", "PATH", "USER", "SHELL", "PWD", "LANG", "LOGNAME", "TERM", "HOSTNAME"}
 
@@ -35,63 +42,34 @@ def test_the_tables_name_no_line_that_is_gone() -> None:
     assert {*RUN_BY, *NOT_RUN} - used == set()
 
 
+@pytest.mark.demand("release.examples")
+def test_every_line_of_an_example_is_run_or_has_a_reason() -> None:
+    assert len({line.page for line in EXAMPLE_LINES}) == 5
+    assert [(line.page, line.text, found) for line in EXAMPLE_LINES if len(found := find_patterns(line)) != 1] == []
+    used = {pattern for line in EXAMPLE_LINES for pattern in find_patterns(line)}
+    assert {*EXAMPLES_RUN_BY, *EXAMPLES_NOT_RUN} - used == set()
+
+
+@pytest.mark.demand("release.examples", "first_hour.snippets_run")
+def test_the_tests_that_the_tables_name_exist() -> None:
+    named = {path for tests in (*RUN_BY.values(), *EXAMPLES_RUN_BY.values()) for path in tests.split(", ")}
+    assert sorted(path for path in named if not (ROOT / path).exists()) == []
+
+
+@pytest.mark.demand("release.first_pages_run")
+def test_readme_and_start_have_no_line_that_could_be_run_and_is_not() -> None:
+    lines = [line for line in LINES if line.page in FIRST_PAGES]
+    assert {line.page for line in lines} == set(FIRST_PAGES)
+    assert {pattern for line in lines for pattern in find_patterns(line) if pattern in NOT_RUN} <= NOT_RUN_AT_FIRST
+    assert "- run: make test\n" in (ROOT / WORKFLOW).read_text("utf-8")
+
+
 @pytest.mark.demand("first_hour.no_env_home")
 def test_no_page_takes_a_variable_of_the_shell_for_a_secret() -> None:
     texts = [(page.name, text) for page in PAGES for text in find_blocks(page, "toml")]
     named = [(name, variable) for name, text in texts for variable in re.findall(r"env:(\w+)", text)]
     assert len(named) > 5
     assert [item for item in named if item[1] in PUBLIC_VARIABLES] == []
-
-
-class PastingShell:
-    """A shell in an empty home, where the server takes any port and the demo answers."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.ready = folder / "ready"
-        self.url = ""
-        self.env = {
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "HOME": str(folder),
-            "LANG": "C.UTF-8",
-            "RIGHTSEAT_PORT": "0",
-            "RIGHTSEAT_MODEL": "scripted:demo",
-            "RIGHTSEAT_READY_FILE": str(self.ready),
-        }
-
-    async def run(self, line: str) -> str:
-        """Paste a line and wait for its end; returns what it prints."""
-        command = ["sh", "-c", OURS.sub(self.url, line) if self.url else line]
-        done = await asyncio.to_thread(
-            subprocess.run,
-            command,
-            cwd=self.folder,
-            env=self.env,
-            # `store restore` asks whether to go on.
-            input="y\n",
-            capture_output=True,
-            text=True,
-            timeout=HANG_TIMEOUT,
-        )
-        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
-
-    async def serve(self, line: str, *meanwhile: str) -> list[str]:
-        """Paste a line that serves; run others while it does, and stop it."""
-        self.ready.unlink(missing_ok=True)
-        process = await asyncio.create_subprocess_exec(
-            "sh", "-c", f"exec {line}", cwd=self.folder, env=self.env, stdout=PIPE, stderr=PIPE, start_new_session=True
-        )
-        try:
-            async with asyncio.timeout(HANG_TIMEOUT):
-                while not self.ready.exists():
-                    assert process.returncode is None, await process.communicate()
-                    await asyncio.sleep(0.05)
-            self.url = self.ready.read_text().strip()
-            return [await self.run(other) for other in meanwhile]
-        finally:
-            process.send_signal(signal.SIGTERM)
-            await process.communicate()
 
 
 @pytest.fixture
