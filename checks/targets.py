@@ -39,7 +39,7 @@ MARK_EXPRESSIONS = {
     "test-peers": "(peers or long) and not model and not drill",
     "test-model": "(peers or long) and model and not drill",
 }
-COVERED_PARTS = ("types", "tools", "http", "engine", "runtime", "middleware", "doors")
+COVERED_PARTS = ("types", "tools", "http", "engine", "runtime", "middleware", "doors", "models", "plugins")
 COVERED_FOLDERS = (*(f"tests/unit/{part}" for part in COVERED_PARTS), "tests/contract")
 
 
@@ -230,9 +230,8 @@ def run_soak(target: Target) -> None:
 def run_coverage(target: Target) -> None:
     if install_tools(target):
         measured = ("--cov", "--cov-report=term:skip-covered", "-n", "auto", *COVERED_FOLDERS)
-        target.run_step(
-            "coverage of the engine and the doors", *build_pytest_command(*measured, "-m", MARK_EXPRESSIONS["test"])
-        )
+        target.run_step("tests, measured", *build_pytest_command(*measured, "-m", MARK_EXPRESSIONS["test"]))
+        target.run_step("coverage by area", PYTHON, "-m", "checks.coverage_areas")
 
 
 TARGETS: dict[str, Callable[[Target], None]] = {
