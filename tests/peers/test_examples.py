@@ -1,6 +1,7 @@
 """The examples as their READMEs say: the commands are taken from there and pasted into a shell."""
 
 import json
+import os
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from tests.docs.examples.test_fastapi import write_script
 from tests.docs.shell import PastingShell, on_posix
 from tests.docs.test_docs import ROOT, find_blocks
+from tests.kit.timeouts import HANG_TIMEOUT
 from tests.peers.copilotkit_example import link_packages, list_packages
 from tests.peers.install import CURL, NODE
 from tests.peers.prerequisites import require
@@ -54,36 +56,75 @@ async def test_plugin_flow(tmp_path: Path) -> None:
             assert '"amount": 23' in await shell.run(f"curl -s {items}")
 
 
-@pytest.mark.demand("release.example_fastapi")
-async def test_fastapi(tmp_path: Path) -> None:
+def use_embedded_model(shell: PastingShell) -> None:
+    """Let the model of this machine answer, as it does for a reader who has set up nothing."""
+    del shell.env["RIGHTSEAT_MODEL"]
+    shell.env["RIGHTSEAT_CACHE"] = os.environ["RIGHTSEAT_CACHE"]
+
+
+async def run_fastapi(shell: PastingShell) -> tuple[str, str, str]:
+    """Return what the commands of the README print: the answer, the refusal without a token, the page."""
     require(CURL)
-    shell, port = PastingShell(tmp_path), reserve_port()
+    port = reserve_port()
     shell.copy_folder(EXAMPLES / "fastapi", {})
-    shell.env |= {"UVICORN_PORT": str(port), "RIGHTSEAT_MODEL": write_script(tmp_path)}
+    shell.env["UVICORN_PORT"] = str(port)
     _, serve = read_lines("fastapi")
     address = f"http://127.0.0.1:{port}"
     script = find_blocks(EXAMPLES / "fastapi" / "README.md", "sh")[1].replace("http://127.0.0.1:8000", address)
-    async with shell.start(serve, lambda: is_up(address)):
+    async with shell.start(serve, lambda: is_up(address), patience=2 * HANG_TIMEOUT):
         answer, _, refusal = (await shell.run(script)).rpartition('{"error"')
-        assert "A7: a desk lamp, on its way" in answer
-        assert '"unauthorized"' in refusal
-        assert "Your orders" in await shell.run(f"curl -s {address}/")
+        page = await shell.run(f"curl -s {address}/")
+    return json.loads(answer)["choices"][0]["message"]["content"], refusal, page
+
+
+@pytest.mark.demand("release.example_fastapi")
+async def test_fastapi(tmp_path: Path) -> None:
+    shell = PastingShell(tmp_path)
+    shell.env["RIGHTSEAT_MODEL"] = write_script(tmp_path)
+    answer, refusal, page = await run_fastapi(shell)
+    assert "A7: a desk lamp, on its way" in answer
+    assert '"unauthorized"' in refusal
+    assert "Your orders" in page
+
+
+@pytest.mark.demand("release.example_fastapi")
+@pytest.mark.model
+async def test_fastapi_with_the_embedded_model(tmp_path: Path) -> None:
+    shell = PastingShell(tmp_path)
+    use_embedded_model(shell)
+    answer, _, _ = await run_fastapi(shell)
+    assert "on its way" in answer
+
+
+async def run_agent(shell: PastingShell) -> str:
+    """Return what the script prints: each call, and the answer."""
+    python = require("openai-py") / "bin"
+    shell.copy_folder(EXAMPLES / "agent", {})
+    serve, _, run = read_lines("agent")
+    async with shell.start_server(serve, patience=2 * HANG_TIMEOUT) as url:
+        shell.replace_text(shell.folder / "agent.py", {"http://127.0.0.1:7777": url})
+        shell.env["PATH"] = f"{python}:{shell.env['PATH']}"
+        return await shell.run(f"{run} 2>&1")
 
 
 @pytest.mark.demand("release.example_agent")
 async def test_agent(tmp_path: Path) -> None:
-    python = require("openai-py") / "bin"
     shell = PastingShell(tmp_path)
-    shell.copy_folder(EXAMPLES / "agent", {})
     (tmp_path / "script.json").write_text(json.dumps(WEATHER_SCRIPT), "utf-8")
     shell.env["RIGHTSEAT_MODEL"] = f"scripted:{tmp_path / 'script.json'}"
-    serve, _, run = read_lines("agent")
-    async with shell.start_server(serve) as url:
-        shell.replace_text(tmp_path / "agent.py", {"http://127.0.0.1:7777": url})
-        shell.env["PATH"] = f"{python}:{shell.env['PATH']}"
-        answer = await shell.run(f"{run} 2>&1")
-    assert "→ get_current_weather" in answer
-    assert "It was: " in answer
+    printed = await run_agent(shell)
+    assert "→ get_current_weather" in printed
+    assert "It was: " in printed
+
+
+@pytest.mark.demand("release.example_agent")
+@pytest.mark.model
+async def test_agent_with_the_embedded_model(tmp_path: Path) -> None:
+    shell = PastingShell(tmp_path)
+    use_embedded_model(shell)
+    call, answer = (await run_agent(shell)).splitlines()
+    assert call.startswith("→ get_n_day_weather_forecast(")
+    assert answer
 
 
 @pytest.mark.demand("release.example_copilotkit")
