@@ -24,9 +24,9 @@ FILE_ROUTE = ("GET", "/files/{ticket}/{name}")
 # What an error means is no secret, and who has no key reads it first.
 ERROR_ROUTE = ("GET", "/docs/errors/{code}")
 TRY_PATH = "/playground/try"
-MODEL_PATHS = tuple(f"/playground/models-{name}" for name in ("list", "test", "preview", "use"))
+MODEL_PATHS = tuple(f"/playground/models-{name}" for name in ("list", "test", "preview", "use", "fetch", "fetch-stop"))
 # They lie below the page's files.
-POST_PATHS = (TRY_PATH, *MODEL_PATHS)
+POST_PATHS = (TRY_PATH, "/playground/search", *MODEL_PATHS)
 PAGE_ROUTE = ("GET", "/playground/{name:path}")
 # GraphiQL's files are anybody's. The page itself is for a browser: at its path all others need a key.
 GRAPHIQL_ROUTE = ("GET", "/copilotkit/graphiql/{name:path}")

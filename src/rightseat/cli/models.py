@@ -6,7 +6,6 @@ import contextlib
 import signal
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -107,15 +106,14 @@ def pull_and_print(name: str | None, as_name: str | None = None) -> int:
 def pull_model(name: str, as_name: str | None = None) -> Path:
     """Fetch a model of the list, a file of the hub or of any address."""
     hub = Hub.from_env()
+    resolved = pulled.resolve_source(name, hub)
+    if resolved is None:
+        raise make_unknown_name_error(name)
+    source = resolved[0]
+    own_name = as_name or resolved[1]
     known = curated.find_curated(name)
     if known is not None:
-        source = replace(hub.parse_source(known.source), size=known.size, sha256=known.sha256)
         _warn_of_memory(known)
-    elif name.startswith("hf:") or "://" in name:
-        source = hub.parse_source(name)
-    else:
-        raise make_unknown_name_error(name)
-    own_name = as_name or (known.name if known is not None else pulled.derive_name(source))
     if own_name in (LOCAL, EMBEDDED.name):
         raise NotFound(f"{own_name} is the embedded model. Give this one another name with --name.")
     if (path := pulled.find_same_model(source, own_name)) is not None:

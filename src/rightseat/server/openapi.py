@@ -20,6 +20,8 @@ SCHEMES = {
 }
 # `{}`: a server without [auth] needs no key.
 SECURITY: list[dict[str, list[str]]] = [{"bearer": []}, {"key": []}, {}]
+# Of an error: a code that is not ours has no page.
+OPTIONAL_FIELDS = ("doc_url",)
 
 
 def make_openapi_door(doors: Sequence[Door]) -> Door:
@@ -101,7 +103,8 @@ def infer_schema(value: Any) -> dict[str, Any]:
     match value:
         case dict():
             inside = {name: infer_schema(item) for name, item in value.items()}
-            return {"type": "object", "properties": inside, "required": list(inside)}
+            required = [name for name in inside if name not in OPTIONAL_FIELDS]
+            return {"type": "object", "properties": inside, "required": required}
         case str():
             return {"type": "string"}
         case _:

@@ -182,7 +182,8 @@ def to_rightseat_error(rpc_error: JsonRpcError) -> RightseatError:
 
 def refuse(error: RightseatError) -> Reply:
     code = wire.INVALID_REQUEST if error.fault == "caller" else wire.INTERNAL_ERROR
-    data = {"code": error.code, "doc_url": get_error_url(error)}
+    url = get_error_url(error)
+    data = {"code": error.code} | ({"doc_url": url} if url else {})
     body = wire.encode(wire.make_error_response(None, JsonRpcError(code, error.message, data)))
     return make_reply(error.status, body, *format_error_headers(error))
 

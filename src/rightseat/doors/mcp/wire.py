@@ -104,7 +104,7 @@ def make_response(rpc: McpRequest, result: dict[str, Any], *, cacheable: bool = 
 
 
 def make_error_response(id: RequestId | None, rpc_error: JsonRpcError) -> dict[str, Any]:
-    # Codes of JSON-RPC itself have no page.
-    data = {"code": ERROR_CODES.get(rpc_error.code, "invalid_request"), "doc_url": "", **(rpc_error.data or {})}
+    # Codes of JSON-RPC itself have no page, and so no `doc_url`.
+    data = {"code": ERROR_CODES.get(rpc_error.code, "invalid_request"), **(rpc_error.data or {})}
     error = {"code": rpc_error.code, "message": rpc_error.message, "data": data}
     return {"jsonrpc": "2.0", "id": id, "error": error}

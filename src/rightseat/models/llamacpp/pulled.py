@@ -10,11 +10,13 @@ import asyncio
 import contextlib
 import re
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from rightseat.errors import WeightsError
+from rightseat.models.llamacpp import curated
 from rightseat.models.llamacpp.download import (
     Download,
     PartialFile,
@@ -48,6 +50,17 @@ def derive_name(source: DownloadSource) -> str:
     """Return the file's name without .gguf, in characters that a folder and a spec may have."""
     stem = PurePosixPath(source.file).name[: -len(".gguf")]
     return re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")[:100] or "model"
+
+
+def resolve_source(text: str, hub: Hub) -> tuple[DownloadSource, str] | None:
+    """Return where a model comes from and the name that it gets here: one of the list, with its pinned checksum, a file
+    of the hub, or any address. None where `text` is none of them."""
+    if (known := curated.find_curated(text)) is not None:
+        return replace(hub.parse_source(known.source), size=known.size, sha256=known.sha256), known.name
+    if text.startswith("hf:") or "://" in text:
+        source = hub.parse_source(text)
+        return source, derive_name(source)
+    return None
 
 
 def list_pulled() -> list[PulledModel]:
@@ -101,8 +114,10 @@ def pull_model(
     hub: Hub,
     progress: ReportProgress = lambda done, total: None,
     on_wait: Callable[[], None] = lambda: None,
+    run: Callable[[Coroutine[Any, Any, None]], None] = asyncio.run,
 ) -> Path:
-    """Download and verify a model unless it is here, and return its path. Blocks; a lock serializes pulls."""
+    """Download and verify a model unless it is here, and return its path. Blocks; a lock serializes pulls. `run` runs
+    the download itself."""
     if not is_model_name(name):
         raise WeightsError(f"{name!r} is not a model's name: use letters, digits, '.', '-' and '_'.")
     folder = _pulled_folder() / name
@@ -116,7 +131,7 @@ def pull_model(
             target = folder / f"{name}.gguf"
             partial = PartialFile(folder)
             try:
-                asyncio.run(Download(source, partial, hub, progress).run())
+                run(Download(source, partial, hub, progress).run())
                 verify_download(partial, source)
                 move_into_place(partial, target)
             finally:

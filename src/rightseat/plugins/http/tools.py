@@ -67,13 +67,20 @@ def format_values_question(name: str, fields: list[str], turn: Turn) -> str:
     return get_sentence("missing_values", language, name=name, fields=fields_text)
 
 
+def name_operations(plugin: Plugin) -> dict[str, Operation]:
+    """Return a plugin's operations by the names of their tools."""
+    operations: dict[str, Operation] = {}
+    for operation in plugin.operations:
+        operations[make_tool_name(plugin.id, operation.name, operations)] = operation
+    return operations
+
+
 def make_operation_tools(plugin: Plugin, policy: PluginPolicy) -> tuple[Tool, ...]:
     """Make one tool per operation. Closing one closes the shared ApiClient; the next call reopens it."""
     api = ApiClient(plugin, policy)
     tools: dict[str, Tool] = {}
-    for operation in plugin.operations:
+    for name, operation in name_operations(plugin).items():
         operation_tool = OperationTool(api, operation)
-        name = make_tool_name(plugin.id, operation.name, tools)
         effect: Literal["reads", "writes"] = "reads" if operation.method.upper() in SAFE_METHODS else "writes"
         tools[name] = Tool(
             name=name,

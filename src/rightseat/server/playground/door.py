@@ -17,6 +17,7 @@ from rightseat.server.playground.door_output import render_run_by_door
 from rightseat.server.playground.models import ModelControl, make_model_routes
 from rightseat.server.playground.overview import PLAYGROUND_DIR, describe_server, report_doors, report_setup
 from rightseat.server.playground.plugins import ToolTrial, list_flows, list_plugins, try_tool
+from rightseat.server.playground.search import SearchForm, search_threads
 from rightseat.types.json_values import encode_json
 from rightseat.wiring.runtime import Runtime
 
@@ -73,6 +74,10 @@ def make_playground_door(
     def serve_trial(request: Request, host: object) -> Reply:
         return stream_json_reply(try_tool(runtime(), decode_body(request.body, ToolTrial), request))
 
+    def serve_search(request: Request, host: object) -> Reply:
+        form = decode_body(request.body, SearchForm)
+        return stream_json_reply(search_threads(runtime().threads.store, request.owner, form))
+
     def serve_probes(request: Request, host: object) -> Reply:
         return stream_json_reply(report_doors(runtime(), doors, request))
 
@@ -89,6 +94,7 @@ def make_playground_door(
         ),
         Route("POST", "/playground/setup", serve_probes, summary="Call every door as its client would"),
         Route("POST", "/playground/try", serve_trial, body_type=ToolTrial, summary="Call an operation by hand"),
+        Route("POST", "/playground/search", serve_search, body_type=SearchForm, summary="Search the conversations"),
         *make_model_routes(runtime, model_control, stream_json_reply),
         # Last: matches every other path.
         Route("GET", "/playground/{name:path}", serve_file, public=True, summary="The playground's files"),

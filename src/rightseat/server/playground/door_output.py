@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 PROBE_QUESTION = "Count from one to five, in words."
 """The question in every door's probes; replaced here by the run's own."""
 MAX_BYTES_SHOWN = 200_000
+# What the doors' clients accept, taken together.
+ACCEPT = "multipart/mixed, text/event-stream, */*"
 # The MCP door's own probe calls no assistant: this call does.
 MCP_ASK = {
     "jsonrpc": "2.0",
@@ -128,6 +130,7 @@ async def render_reply(door: Door, probe: Probe, request: Request, host: Any) ->
     return {
         "name": door.name,
         "curl": format_curl(request, probe),
+        "request": {"path": probe.path, "accept": ACCEPT, "body": probe.body.decode()},
         "bytes": reply.body[:MAX_BYTES_SHOWN].decode("utf-8", "replace"),
         "size": len(reply.body),
     }
@@ -149,7 +152,7 @@ async def call_door(door: Door, probe: Probe, request: Request, host: Any) -> Pr
         query={},
         body=probe.body,
         # Headers as the door's client sends them, not the playground's own.
-        headers={"content-type": "application/json", "accept": "multipart/mixed, text/event-stream, */*"},
+        headers={"content-type": "application/json", "accept": ACCEPT},
     )
     started_at = time.monotonic()
     try:

@@ -24,6 +24,14 @@ from rightseat.errors import CallerError, ConfigError, Conflict, Forbidden, NotJ
 from rightseat.http.endpoint import Request, Route, decode_body
 from rightseat.http.reply import Reply, ResponseStart
 from rightseat.models.openai.known_servers import KNOWN_SERVERS
+from rightseat.server.playground.model_fetch import (
+    NDJSON,
+    FetchForm,
+    ModelFetches,
+    StopForm,
+    describe_local_models,
+    stream_fetch,
+)
 from rightseat.server.playground.model_form import ModelForm, keep_key
 from rightseat.server.playground.model_trial import try_model
 from rightseat.types.json_values import encode_json
@@ -40,7 +48,6 @@ KEYED_SECONDS = 6.0
 MAX_LISTED = 300
 MAX_NAME = 200
 ADDRESS_EXAMPLES = {"openai": "https://api.openai.com/v1", "azure": "https://NAME.openai.azure.com"}
-NDJSON = b"application/x-ndjson"
 NO_ADMIN = (
     "Only an administrator may change this server's model: name your key in rightseat.toml, as "
     '[auth] admins = ["NAME"]; without keys, open the page on the machine of the server.'
@@ -84,7 +91,9 @@ def is_json(request: Request) -> bool:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
 
 
-async def describe_models(runtime: Runtime, control: ModelControl | None, request: Request) -> dict[str, Any]:
+async def describe_models(
+    runtime: Runtime, control: ModelControl | None, fetches: ModelFetches, request: Request
+) -> dict[str, Any]:
     """Return the model that answers, and where one can be connected; what is on this machine only for an admin."""
     assistant = runtime.get_assistant(None)
     notes = describe_running_model(assistant.model) if assistant else None
@@ -107,6 +116,7 @@ async def describe_models(runtime: Runtime, control: ModelControl | None, reques
         "now": now | {"chosen": control.page_model is not None},
         "admin": True,
         "providers": await find_providers(),
+        "local": await asyncio.to_thread(describe_local_models, fetches),
         "file": str(find_config_file(config)),
         "several": control.is_worker,
         "fallback": not (default_model.find_engine_problem() or default_model.find_weights_problem()),
@@ -228,6 +238,12 @@ async def stream_trial(form: ModelForm, control: ModelControl) -> Reply:
             yield encode_json(line) + b"\n"
 
 
+def check_fetch(control: ModelControl) -> None:
+    """Raise Conflict where the next request may reach another process, which knows nothing of a download."""
+    if control.is_worker:
+        raise Conflict("Several workers serve here. Fetch the model in a terminal: rightseat models pull NAME")
+
+
 async def preview_table(form: ModelForm, control: ModelControl) -> dict[str, Any]:
     """Return the table as it would be written; the key appears as its place."""
     reference = f"file:{data_folder(control.config) / 'keys'}/{form.provider}-….key" if form.api_key else ""
@@ -301,8 +317,10 @@ def make_model_routes(
 ) -> tuple[Route, ...]:
     """Make the routes of /playground/models. `reply_json` makes a reply of an answer or its error."""
 
+    fetches = ModelFetches()
+
     def serve_models(request: Request, host: object) -> Reply:
-        return reply_json(describe_models(runtime(), control(), request))
+        return reply_json(describe_models(runtime(), control(), fetches, request))
 
     def serve_list(request: Request, host: object) -> Reply:
         found = check_admin(request, control())
@@ -320,10 +338,21 @@ def make_model_routes(
         found = check_admin(request, control())
         return reply_json(use_model(read_form(request, found), found))
 
+    def serve_fetch(request: Request, host: object) -> Reply:
+        check_fetch(check_admin(request, control()))
+        return stream_fetch(fetches.start(decode_body(request.body, FetchForm)))
+
+    def serve_stop(request: Request, host: object) -> Reply:
+        check_fetch(check_admin(request, control()))
+        decode_body(request.body, StopForm)
+        return reply_json(fetches.stop())
+
     return (
         Route("GET", "/playground/models", serve_models, summary="The model that answers, and those found here"),
         Route("POST", "/playground/models-list", serve_list, body_type=ModelForm, summary="The models of a server"),
         Route("POST", "/playground/models-test", serve_trial, body_type=ModelForm, summary="Try a model by real calls"),
         Route("POST", "/playground/models-preview", serve_preview, body_type=ModelForm, summary="A model as TOML"),
         Route("POST", "/playground/models-use", serve_use, body_type=ModelForm, summary="Answer with a model from now"),
+        Route("POST", "/playground/models-fetch", serve_fetch, body_type=FetchForm, summary="Download a local model"),
+        Route("POST", "/playground/models-fetch-stop", serve_stop, body_type=StopForm, summary="Stop that download"),
     )

@@ -22,7 +22,7 @@ from rightseat.wiring.runtime import Runtime
 if TYPE_CHECKING:
     from rightseat.plugins.catalog import CatalogEntry, LoadedPlugin
     from rightseat.plugins.flows.diagram import PlacedNode, RoutedEdge
-    from rightseat.plugins.plugin import Flow
+    from rightseat.plugins.plugin import Flow, Operation, Problem
 
 
 async def list_plugins(runtime: Runtime) -> list[dict[str, Any]]:
@@ -31,25 +31,47 @@ async def list_plugins(runtime: Runtime) -> list[dict[str, Any]]:
 
 
 def format_plugin(loaded: LoadedPlugin, entries: list[CatalogEntry]) -> dict[str, Any]:
+    # Lazy: a server without plugins needs none of it.
+    from rightseat.plugins.http.tools import name_operations
+
     manifest = loaded.plugin
+    operations = name_operations(manifest)
     return {
         "id": manifest.id,
         "name": manifest.name,
         "description": manifest.description,
         "question": manifest.question,
-        "problems": [
-            {"gravity": problem.gravity, "text": str(problem), "file": problem.file, "line": problem.line}
-            for problem in manifest.problems
-        ],
+        "problems": [format_problem(problem) for problem in manifest.problems],
         "tools": [
             {
                 "name": entry.tool.name,
                 "description": entry.tool.description,
                 "parameters": entry.tool.parameters,
                 "confirm": entry.tool.confirm,
+                **format_operation(operations.get(entry.tool.name)),
             }
             for entry in entries
         ],
+    }
+
+
+def format_operation(operation: Operation | None) -> dict[str, str]:
+    """Format method and path of a tool that is an operation of an API."""
+    return {"method": operation.method.lower(), "path": operation.path} if operation else {}
+
+
+def format_problem(problem: Problem) -> dict[str, Any]:
+    """Format a problem as a whole text, and in parts that the page translates."""
+    line = f":{problem.line}" if problem.line else ""
+    key = f": {problem.key}" if problem.key else ""
+    return {
+        "gravity": problem.gravity,
+        "text": str(problem),
+        "file": problem.file,
+        "line": problem.line,
+        "place": f"{problem.file}{line}{key}",
+        "what": problem.what,
+        "fix": problem.fix,
     }
 
 
@@ -60,7 +82,7 @@ async def list_flows(runtime: Runtime) -> list[dict[str, Any]]:
             "id": plugin.id,
             "name": plugin.name,
             "flows": [draw_flow(flow) for flow in plugin.workflows if flow.file],
-            "broken": [str(problem) for problem in plugin.problems if problem.file.startswith("flows/")],
+            "broken": [format_problem(problem) for problem in plugin.problems if problem.file.startswith("flows/")],
         }
         for plugin in plugins
     ]

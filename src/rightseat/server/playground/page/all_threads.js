@@ -5,6 +5,7 @@ import { known } from "./answering.js";
 import { topbar } from "./frame.js";
 import { icon } from "./icons.js";
 import { listKeys, searchBox } from "./lists.js";
+import { MessageSearch, marked } from "./thread_search.js";
 import { threadSearch } from "./thread_words.js";
 import * as server from "./server.js";
 
@@ -17,6 +18,7 @@ export class ThreadsView {
     this.found = [];
     this.count = h("span", { class: "dim tiny", role: "status" });
     this.search = searchBox(threadSearch(words, "Esc"), () => this.draw());
+    this.messages = new MessageSearch(() => this.draw());
     this.archived = h("input", { type: "checkbox", onchange: () => this.load() });
     this.body = h("div", {}, h("p", { class: "dim" }, words.loading));
     const begin = { type: "button", class: "btn ink", onclick: () => app.begin() };
@@ -58,6 +60,7 @@ export class ThreadsView {
       return;
     }
     this.found = found;
+    this.messages.forget();
     this.draw();
   }
 
@@ -66,20 +69,29 @@ export class ThreadsView {
     if (this.body.querySelector("form")) return;
     const focused = document.activeElement?.closest?.(".all li")?.dataset.thread;
     const asked = this.search.input.value.trim();
-    const shown = threads.shown(asked, this.found);
+    this.messages.ask(asked, { archived: this.archived.checked });
+    const hits = this.messages.hits(asked);
+    const shown = threads.shown(asked, this.found, hits);
     const all = threads.shown("", this.found).length;
     this.count.textContent = words.ofThreads.foundOf(shown.length, all);
     const none = h("p", { class: "dim" }, asked ? words.ofThreads.noneFound(asked) : words.noThreads);
-    put(this.body, shown.length ? threads.groups(shown, (one) => this.entry(one, asked)) : none);
+    const entries = shown.length ? threads.groups(shown, (one) => this.entry(one, asked, hits)) : none;
+    put(this.body, this.messages.busy && !shown.length ? null : entries, this.messages.note(words));
     if (focused) this.body.querySelector(`[data-thread="${CSS.escape(focused)}"] .thread`)?.focus();
   }
 
-  entry(thread, asked) {
+  entry(thread, asked, hits) {
+    const snippet = hits.get(thread.id)?.snippet;
     const { app } = this;
     const { threads, words } = app;
     const name = threads.name(thread);
     const { title, name: agent } = known(app, thread.agentId);
-    const open = { type: "button", class: "it thread", title: name, onclick: () => threads.open(thread) };
+    const open = {
+      type: "button",
+      class: snippet ? "it thread said" : "it thread",
+      title: name,
+      onclick: () => threads.open(thread),
+    };
     const button = h(
       "button",
       open,
@@ -88,6 +100,7 @@ export class ThreadsView {
       h("span", { class: "grow" }),
       h("span", { class: "chip sq desk" }, h("span", { class: "cut" }, title || agent)),
       h("span", { class: "when" }, threads.when(thread)),
+      snippet ? h("span", { class: "snippet small dim" }, marked(snippet, asked)) : null,
     );
     const item = h(
       "li",
@@ -98,12 +111,4 @@ export class ThreadsView {
     item.addEventListener("keydown", (event) => threads.key(event, thread, item));
     return item;
   }
-}
-
-/** A text with what was looked for marked in it. */
-function marked(text, asked) {
-  const at = asked ? text.toLowerCase().indexOf(asked.toLowerCase()) : -1;
-  if (at < 0) return text;
-  const end = at + asked.length;
-  return [text.slice(0, at), h("mark", {}, text.slice(at, end)), text.slice(end)];
 }

@@ -1,6 +1,7 @@
 // One step of connecting a front end, and one line of what was checked.
 
-import { sentence } from "./connect_words.js";
+import "./connect_words.js";
+import { inLanguage } from "./server_words.js";
 import { h, copier } from "./dom.js";
 import { icon } from "./icons.js";
 import * as server from "./server.js";
@@ -50,18 +51,18 @@ export function stepOf(app, step, text, number) {
 
 /** A check: what, and how it went. */
 export function lineOf(app, { state, what, why, fix }) {
-  const { words, language } = app;
+  const { words } = app;
   const [tone, sign] = SIGNS[state];
   const mend =
     fix && state !== "good"
-      ? h("p", { class: "why" }, `${words.fix}: `, h("code", {}, sentence(fix, language)))
+      ? h("p", { class: "why" }, `${words.fix}: `, h("code", {}, inLanguage(fix, app)))
       : null;
   return h(
     "li",
     { class: state },
     h("span", { class: `st ${tone}` }, icon(sign)),
-    h("span", {}, sentence(what, language)),
-    h("span", { class: "tm" }, sentence(why, language)),
+    h("span", {}, inLanguage(what, app)),
+    h("span", { class: "tm" }, inLanguage(why, app)),
     mend,
   );
 }

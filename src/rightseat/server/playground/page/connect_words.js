@@ -1,4 +1,4 @@
-// What the view of the front ends says. The server's own sentences about its set-up are in English: here is the rest.
+// What the view of the front ends says.
 
 import { learn } from "./words.js";
 
@@ -44,27 +44,3 @@ learn("zh", {
   health: "运行状况",
   fix: "处理方法",
 });
-
-const CHINESE = [
-  [/^ready$/, "就绪"],
-  [/^assistants$/, "助手"],
-  [/^charts$/, "图表"],
-  [/^extra (.+)$/, "扩展 $1"],
-  [/^plugin (.+)$/, "插件 $1"],
-  [/^agent (.+)$/, "智能体 $1"],
-  [/^new questions are answered$/, "可以回答新问题"],
-  [/^a model is not there yet$/, "模型尚未就绪"],
-  [/^look at the server's log$/, "查看服务器日志"],
-  [/^ECharts is here$/, "已有 ECharts"],
-  [/^ECharts is not here: charts are shown as tables$/, "没有 ECharts：图表显示为表格"],
-  [/^(\d+) tools$/, "$1 个工具"],
-  [/^not installed, not needed here: (.+)$/, "未安装，此处不需要：$1"],
-  [/^answers in (.+)$/, "$1 内回答"],
-];
-
-/** A sentence of the set-up report in the language of the page. */
-export function sentence(text, language) {
-  if (language !== "zh") return text;
-  const [pattern, chinese] = CHINESE.find(([known]) => known.test(text)) ?? [];
-  return pattern ? text.replace(pattern, chinese) : text;
-}

@@ -10,6 +10,7 @@ import { Listing } from "./listing.js";
 import { RunPanel, seconds } from "./runpanel.js";
 import "./flowwords.js";
 import * as server from "./server.js";
+import { problemText } from "./server_words.js";
 
 const MOST_RUNS = 50;
 /** The runs that were started on this page, the last one first: {flow, text, at, agent, thread, talk}. */
@@ -87,7 +88,7 @@ export class FlowsView {
       text: `${flow.name} ${flow.description}`,
       inner: () => [h("span", { class: "cut" }, flow.name), this.last(flow)],
     });
-    const notes = broken.map((text) => h("p", { class: "bad tiny problem" }, text));
+    const notes = broken.map((one) => h("p", { class: "bad tiny problem" }, problemText(one, this.app)));
     return { name, entries: flows.map(entry), notes };
   }
 

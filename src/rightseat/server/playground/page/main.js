@@ -13,6 +13,7 @@ import { ConnectView } from "./connect.js";
 import { ModelsView } from "./models.js";
 import { Threads } from "./threads.js";
 import { ThreadsView } from "./all_threads.js";
+import { learnSentences } from "./server_words.js";
 import { settle } from "./toast.js";
 import { door } from "./welcome.js";
 import { language, languages, speak } from "./words.js";
@@ -58,6 +59,7 @@ class App {
     const place = document.querySelector("#app");
     put(place, h("p", { class: "pad dim", role: "status" }, this.words.loading));
     try {
+      await learnSentences(this.language);
       this.about = await server.get("/playground/about");
     } catch (error) {
       if (error.status === 401) return door(this, Boolean(server.key.get()));
@@ -229,11 +231,12 @@ class App {
     this.chat?.light();
   }
 
-  translate() {
+  async translate() {
     const { draft } = this.chat.composer;
     const { open, tab } = this.inspector;
     this.language = this.language === "en" ? "zh" : "en";
     speak(this.language);
+    await learnSentences(this.language);
     this.build();
     this.arrive();
     this.redraw();

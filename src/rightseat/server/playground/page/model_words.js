@@ -1,5 +1,6 @@
 // What the view of the models says. Faults are named by the code that the server sends.
 
+import { inLanguage, isKnown } from "./server_words.js";
 import { learn } from "./words.js";
 
 learn("en", {
@@ -197,10 +198,12 @@ const FAULTS = {
 };
 
 /** A fault in the language of the page: by its code where the page has words for it, else as the server says it. */
-export function faultOf({ code, text }, { words, language }) {
+export function faultOf({ code, text }, app) {
+  const { words, language } = app;
   const own = words[`f_${code}`];
-  if (language === "zh") return own ?? (FAULTS[code] ? `${FAULTS[code]} (${text})` : text);
-  return own ? `${own}` : text;
+  if (own) return own;
+  if (language !== "zh" || isKnown(text, app)) return inLanguage(text, app);
+  return FAULTS[code] ? `${FAULTS[code]} (${text})` : text;
 }
 
 /** fill("Use {name}", {name: "x"}) */

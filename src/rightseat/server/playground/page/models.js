@@ -3,6 +3,7 @@
 import { h, put } from "./dom.js";
 import { topbar } from "./frame.js";
 import { icon } from "./icons.js";
+import { LocalModels } from "./local_models.js";
 import { ModelForm } from "./model_form.js";
 import { fill } from "./model_words.js";
 import { PROVIDERS, badgeOf } from "./providers.js";
@@ -48,7 +49,15 @@ export class ModelsView {
     this.chosen ||= first?.name ?? "ollama";
     this.tiles = h("div", { class: "provs", role: "group", "aria-label": words.providers });
     this.place = h("div", {});
-    put(this.wrap, this.head, this.tiles, this.place);
+    this.local?.close();
+    this.local = new LocalModels(this.app, this.found.local, {
+      onUse: (path) => this.useFile(path),
+      onCome: (providers) => {
+        this.found.providers = providers;
+        this.drawTiles();
+      },
+    });
+    put(this.wrap, this.head, this.tiles, this.place, this.local.element);
     this.drawTiles();
     this.open(this.chosen);
   }
@@ -146,18 +155,30 @@ export class ModelsView {
     return variable ? h("span", { class: "chip ok" }, words.tagKeySet) : null;
   }
 
-  choose(name) {
+  choose(name, model = "") {
     this.chosen = name;
     for (const tile of this.tiles.children)
       tile.setAttribute("aria-pressed", String(tile.dataset.provider === name));
-    this.open(name);
+    this.open(name, model);
     if (matchMedia("(max-width: 760px)").matches) this.place.scrollIntoView({ block: "start" });
   }
 
-  open(name) {
+  /** `model`: the one to propose before all others. */
+  open(name, model = "") {
     this.form?.close();
-    this.form = new ModelForm(this.app, this.found, this.provider(name), () => this.used());
+    const found = this.provider(name);
+    const others = (found.models ?? []).filter((one) => one.name !== model);
+    const provider = model ? { ...found, models: [{ name: model }, ...others] } : found;
+    this.form = new ModelForm(this.app, this.found, provider, () => this.used());
     put(this.place, this.form.element);
+  }
+
+  /** A file of this machine: chosen, and tried at once. */
+  useFile(path) {
+    this.choose("gguf", path);
+    this.form.tryOut();
+    this.place.scrollIntoView({ block: "start" });
+    this.form.use.focus();
   }
 
   /** Another model answers: what the page says of it is asked for again. */

@@ -1,9 +1,11 @@
 // The plugins: what each has, what is wrong with it, and its tools to try by hand.
 
+import { method } from "./api.js";
 import { h, put } from "./dom.js";
 import { topbar } from "./frame.js";
 import { icon } from "./icons.js";
 import { Listing } from "./listing.js";
+import { problemText } from "./server_words.js";
 import { Trial } from "./tooltrial.js";
 import { learn } from "./words.js";
 import * as server from "./server.js";
@@ -171,9 +173,9 @@ export class PluginsView {
 
   problems({ problems }) {
     if (!problems.length) return null;
-    const entry = ({ gravity, text }) => {
-      const [look, name] = gravity === "error" ? ["bad", "x"] : ["warn", "warn"];
-      return h("li", { class: look }, icon(name, "s"), h("span", {}, text));
+    const entry = (problem) => {
+      const [look, name] = problem.gravity === "error" ? ["bad", "x"] : ["warn", "warn"];
+      return h("li", { class: look }, icon(name, "s"), h("span", {}, problemText(problem, this.app)));
     };
     return h("ul", { class: "card problems" }, problems.map(entry));
   }
@@ -211,10 +213,11 @@ export class PluginsView {
         dataset: { tool: tool.name },
         onclick: () => this.choose(tool),
       },
-      icon("tool", "s"),
+      tool.method ? method(tool.method) : icon("tool", "s"),
       h(
         "span",
         { class: "cut" },
+        tool.path ? [h("code", { class: "path" }, tool.path), " "] : null,
         h("span", { class: "name" }, first || tool.name),
         " ",
         h("code", { class: "dim desk" }, tool.name),

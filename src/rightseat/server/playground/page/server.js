@@ -53,6 +53,13 @@ async function refusal(response) {
   return new Refused(response.status, inner.message ?? `HTTP ${response.status}`, inner.code ?? "");
 }
 
+/** A request as a front end sends it: whatever comes is the answer, an error too. */
+export function resend({ path, accept, body }, signal) {
+  const headers = { accept, "content-type": "application/json" };
+  if (key.get()) headers.authorization = `Bearer ${key.get()}`;
+  return fetch(BASE + path, { method: "POST", headers, body, signal });
+}
+
 export const get = async (path) => (await ask(path)).json();
 export const post = async (path, body) => (await ask(path, { method: "POST", body })).json();
 

@@ -8,6 +8,7 @@ import { openMenu } from "./menu.js";
 import { toast } from "./toast.js";
 import { COMMAND } from "./welcome.js";
 import * as server from "./server.js";
+import { MessageSearch, marked } from "./thread_search.js";
 import { threadSearch } from "./thread_words.js";
 
 const GROUPS = ["today", "yesterday", "week", "older"];
@@ -21,6 +22,7 @@ export class Threads {
     this.hidden = new Set();
     this.list = h("div", { class: "scroll" }, h("p", { class: "dim small pad" }, words.loading));
     this.search = searchBox(threadSearch(words, `${COMMAND}K`), () => this.draw());
+    this.messages = new MessageSearch(() => this.draw());
     const begin = { type: "button", class: "icon", "aria-label": words.newThread, title: words.newThread };
     const title = h(
       "div",
@@ -58,6 +60,7 @@ export class Threads {
       const { threads, more } = await server.threads();
       this.found = threads;
       this.more = more;
+      this.messages.forget();
       this.seen = this.current()?.updatedAt;
       this.draw();
       this.app.chat.titled();
@@ -74,7 +77,9 @@ export class Threads {
     if (this.list.querySelector("form")) return;
     const focused = document.activeElement?.closest?.(".list li")?.dataset.thread;
     const asked = this.search.input.value.trim();
-    const shown = this.shown(asked);
+    this.messages.ask(asked);
+    const hits = this.messages.hits(asked);
+    const shown = this.shown(asked, this.found, hits);
     const none = h(
       "p",
       { class: "dim small pad" },
@@ -82,15 +87,20 @@ export class Threads {
     );
     const all =
       this.more || asked ? h("a", { class: "it", href: "#/threads" }, words.ofThreads.allThreads) : null;
-    put(this.list, shown.length ? this.groups(shown, (one) => this.entry(one)) : none, all);
+    const entries = shown.length ? this.groups(shown, (one) => this.entry(one, asked, hits)) : none;
+    put(this.list, this.messages.busy && !shown.length ? null : entries, this.messages.note(words), all);
     if (focused) this.list.querySelector(`[data-thread="${CSS.escape(focused)}"] .thread`)?.focus();
   }
 
-  /** Those with the text in their title. */
-  shown(asked = "", found = this.found) {
+  /** Those with the text in their title or, by `hits`, in what was said. */
+  shown(asked = "", found = this.found, hits = new Map()) {
     const text = asked.toLowerCase();
-    return found.filter(
-      (one) => !this.hidden.has(one.id) && (!text || this.name(one).toLowerCase().includes(text)),
+    const known = new Set(found.map((one) => one.id));
+    const others = [...hits.values()].filter((one) => !known.has(one.id));
+    return [...found, ...others].filter(
+      (one) =>
+        !this.hidden.has(one.id) &&
+        (!text || hits.has(one.id) || this.name(one).toLowerCase().includes(text)),
     );
   }
 
@@ -133,19 +143,21 @@ export class Threads {
     return Boolean(now && this.seen && now !== this.seen);
   }
 
-  entry(thread) {
+  entry(thread, asked, hits) {
     const name = this.name(thread);
+    const snippet = hits.get(thread.id)?.snippet;
     const open = h(
       "button",
       {
         type: "button",
-        class: "it thread",
+        class: snippet ? "it thread said" : "it thread",
         title: name,
         "aria-current": thread.id === this.app.session.thread ? "true" : null,
         onclick: () => this.open(thread),
       },
-      h("span", { class: "cut" }, name),
+      h("span", { class: "cut" }, marked(name, asked)),
       h("span", { class: "when" }, this.when(thread)),
+      snippet ? h("span", { class: "snippet tiny dim" }, marked(snippet, asked)) : null,
     );
     const item = h(
       "li",

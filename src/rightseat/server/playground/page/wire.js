@@ -4,6 +4,8 @@ import { h, put } from "./dom.js";
 import { Asked } from "./asked.js";
 import { copyButton } from "./copying.js";
 import { coloured, size } from "./format.js";
+import { icon } from "./icons.js";
+import { Resent } from "./resend.js";
 import * as server from "./server.js";
 
 const NAMES = {
@@ -23,6 +25,8 @@ export class Wire extends Asked {
     super(app, inspector);
     this.chosen = [...FIRST];
     this.raw = [false, false];
+    /** The answers to requests that were sent again, by side. */
+    this.resent = [null, null];
   }
 
   hint() {
@@ -34,6 +38,8 @@ export class Wire extends Asked {
   }
 
   drawn({ doors }) {
+    this.resent.forEach((one) => one?.stop());
+    this.resent = [null, null];
     const names = doors.map(({ name }) => name);
     this.chosen = this.chosen.map((name, side) => (names.includes(name) ? name : (names[side] ?? names[0])));
     const panes = [0, 1].map((side) => {
@@ -54,6 +60,8 @@ export class Wire extends Asked {
     };
     const choose = (name) => {
       this.chosen[side] = name;
+      this.resent[side]?.stop();
+      this.resent[side] = null;
       again('[role="tab"][aria-selected="true"]');
     };
     const tab = ({ name }) => {
@@ -84,6 +92,8 @@ export class Wire extends Asked {
       const pressed = String(this.raw[side] === raw);
       return h("button", { type: "button", "aria-pressed": pressed, dataset: { raw }, onclick: turn }, word);
     };
+    const resent = this.resent[side];
+    const bytes = resent ? resent.text : door.bytes;
     const list = { class: "doors tabs", role: "tablist", "aria-label": `${words.endpointOf} ${side + 1}` };
     put(
       pane,
@@ -94,14 +104,28 @@ export class Wire extends Asked {
         h("span", { class: "meth post" }, "POST"),
         h("code", { class: "cut", title: path(door.curl) }, path(door.curl)),
         h("span", { class: "grow" }),
-        h("span", { class: "dim tiny num" }, size(door.size)),
+        resent?.chip,
+        h("span", { class: "dim tiny num" }, size(resent ? resent.text.length : door.size)),
         h("div", { class: "seg" }, look(false, words.wireLines), look(true, words.wireRaw)),
         copyButton(() => server.keyed(door.curl), words.copyCurl, words),
+        this.sender(door, side, again),
       ),
-      this.raw[side]
-        ? h("pre", { class: "scroller pre bytes", tabindex: "0" }, door.bytes)
-        : this.lines(door.bytes),
+      this.raw[side] ? h("pre", { class: "scroller pre bytes", tabindex: "0" }, bytes) : this.lines(bytes),
     );
+  }
+
+  /** Sends the request once more; its answer stands in the place of the recorded one. */
+  sender(door, side, again) {
+    const label = this.app.words.sendAgain;
+    const send = () => {
+      this.resent[side]?.stop();
+      const mine = (this.resent[side] = new Resent(this.app, door));
+      const draw = () => this.resent[side] === mine && again("[data-again]");
+      draw();
+      mine.run(draw);
+    };
+    const props = { type: "button", class: "icon sm", "aria-label": label, title: label };
+    return h("button", { ...props, dataset: { again: side }, onclick: send }, icon("retry", "s"));
   }
 
   /** Line by line; those about the selected span are marked. */
