@@ -93,12 +93,13 @@ async def test_a_model_is_fetched_cancelled_continued_and_used(
         await tab.wait_visible(".connect-form select")
         await tab.wait_visible(".checks li[data-check=reached]")
         assert await tab.page.evaluate("document.activeElement.type") == "submit"
+        await tab.wait_gone(".checks .spin")
 
 
 @pytest.mark.model
 @pytest.mark.demand("playground.fetch_local_model")
 async def test_the_fetched_model_is_loaded_and_written(tab: BrowserTab, tmp_path: Path) -> None:
-    pytest.importorskip("llama_cpp")
+    pytest.importorskip("xllamacpp")
     async with serve(tmp_path) as (_, server):
         await open_view(tab, server.url, "models")
         await get_from_address(tab, SOURCE)

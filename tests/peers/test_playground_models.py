@@ -69,10 +69,10 @@ async def check_fits(tab: BrowserTab, size: str) -> None:
         assert await tab.page.evaluate(small) == []
 
 
-async def check_accessible(tab: BrowserTab) -> None:
+async def check_accessible(tab: BrowserTab, place: str = "html") -> None:
     source = (require("axe") / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
     await tab.page.evaluate(source)
-    found = await tab.page.evaluate("() => axe.run()")
+    found = await tab.page.evaluate("place => axe.run(document.querySelector(place))", place)
     assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found["violations"]] == []
 
 

@@ -170,7 +170,9 @@ class ModelFetches:
 def choose_source(text: str) -> tuple[DownloadSource, str, Hub]:
     """Return where a model comes from, and a name that no model of another source has here."""
     hub = Hub.from_env()
-    resolved = pulled.resolve_source(text, hub)
+    # A model of the list has its pinned checksum, whichever way it is named.
+    listed = next((model.name for model in CURATED_MODELS if model.source == text), text)
+    resolved = pulled.resolve_source(listed, hub)
     if resolved is None:
         raise DownloadError("Name a file of the hub, as hf:OWNER/REPO/FILE.gguf, or the address of a .gguf file.")
     source, name = resolved

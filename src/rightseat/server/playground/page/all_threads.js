@@ -75,7 +75,7 @@ export class ThreadsView {
     const all = threads.shown("", this.found).length;
     this.count.textContent = words.ofThreads.foundOf(shown.length, all);
     const none = h("p", { class: "dim" }, asked ? words.ofThreads.noneFound(asked) : words.noThreads);
-    const entries = shown.length ? threads.groups(shown, (one) => this.entry(one, asked, hits)) : none;
+    const entries = shown.length ? threads.groups(shown, (one) => this.entry(one, asked, hits), "h2") : none;
     put(this.body, this.messages.busy && !shown.length ? null : entries, this.messages.note(words));
     if (focused) this.body.querySelector(`[data-thread="${CSS.escape(focused)}"] .thread`)?.focus();
   }

@@ -122,7 +122,7 @@ export class LocalModels {
         class: "btn sm",
         "aria-label": `${label}: ${model.name}`,
         disabled: Boolean(this.line && !ENDS.has(this.line.state)),
-        onclick: () => this.follow(model.source, model.name),
+        onclick: () => this.follow(model.source),
       },
       icon("down2", "xs"),
       label,
@@ -161,16 +161,12 @@ export class LocalModels {
   }
 
   /** Fetches, or looks at what is being fetched, until its end. `source`: "" for what is under way. */
-  async follow(source, name = "") {
+  async follow(source) {
     this.close();
     const mine = (this.watching = new AbortController());
     put(this.told);
     try {
-      for await (const line of server.lines(
-        "/playground/models-fetch",
-        { source: name || source },
-        mine.signal,
-      ))
+      for await (const line of server.lines("/playground/models-fetch", { source }, mine.signal))
         this.take(line);
       if (!ENDS.has(this.line?.state)) throw new Error("cut");
     } catch (error) {

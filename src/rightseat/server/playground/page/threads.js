@@ -104,7 +104,7 @@ export class Threads {
     );
   }
 
-  groups(threads, entry) {
+  groups(threads, entry, heading = "h3") {
     const { words } = this.app;
     return GROUPS.map((name) => [name, threads.filter((one) => group(new Date(one.updatedAt)) === name)])
       .filter(([, members]) => members.length)
@@ -112,7 +112,7 @@ export class Threads {
         h(
           "section",
           { "aria-label": words.ofThreads[name] },
-          h("h3", { class: "group" }, words.ofThreads[name]),
+          h(heading, { class: "group" }, words.ofThreads[name]),
           h("ul", { class: "threads" }, members.map(entry)),
         ),
       );
