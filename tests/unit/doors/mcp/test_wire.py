@@ -141,6 +141,8 @@ async def test_what_is_no_message_is_refused(server: AppServer, body: bytes, cod
     assert status == 400
     assert answer is not None
     assert answer["error"]["code"] == code
+    # A code of JSON-RPC has no page, and an empty address helps nobody.
+    assert answer["error"]["data"].get("doc_url", "absent") == "absent"
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT"])
