@@ -10,7 +10,9 @@ import { inLanguage } from "./server_words.js";
 
 const ENDS = new Set(["done", "stopped", "failed"]);
 const FITS = { well: ["ok", "fitsWell"], slow: ["warn", "fitsSlow"], no: ["bad", "fitsNot"] };
-const megabytes = (bytes) => Math.round(bytes / 1e6).toLocaleString();
+const megabytes = (bytes) =>
+  (bytes / 1e6).toLocaleString(undefined, { maximumFractionDigits: bytes < 1e7 ? 1 : 0 });
+const sized = (bytes) => (bytes < 1e8 ? `${megabytes(bytes)} MB` : gigabytes(bytes));
 
 export class LocalModels {
   /** `onUse` gets the path of a model that is to answer; `onCome` hears of one that has come. */
@@ -90,7 +92,7 @@ export class LocalModels {
     const mine = this.line?.source === model.source ? this.line : null;
     const [tone, word] = FITS[model.fits] ?? [];
     const about = [
-      gigabytes(model.bytes),
+      model.bytes ? sized(model.bytes) : "",
       model.licence,
       model.good_for ? inLanguage(model.good_for, this.app) : "",
     ];

@@ -12,7 +12,7 @@ learn("en", {
   getModel: "Get",
   goOn: "Go on from {size} MB",
   useFetched: "Test and use",
-  getAddress: "Or a GGUF file from an address",
+  getAddress: "Or any other GGUF file",
   getHint:
     "A file of the model hub, or any https:// address that ends with .gguf. It is kept on the server's disk.",
   fetching: "Fetching {name}",
@@ -32,7 +32,7 @@ learn("zh", {
   getModel: "获取",
   goOn: "从 {size} MB 处继续",
   useFetched: "测试并使用",
-  getAddress: "或从某个地址获取 GGUF 文件",
+  getAddress: "或其他任何 GGUF 文件",
   getHint: "模型中心的文件，或任何以 .gguf 结尾的 https:// 地址。文件保存在服务器的磁盘上。",
   fetching: "正在获取 {name}",
   soFar: "{done} / {total} MB · {percent}%",

@@ -105,7 +105,7 @@ export class Wire extends Asked {
         h("code", { class: "cut", title: path(door.curl) }, path(door.curl)),
         h("span", { class: "grow" }),
         resent?.chip,
-        h("span", { class: "dim tiny num" }, size(resent ? resent.text.length : door.size)),
+        resent ? null : h("span", { class: "dim tiny num" }, size(door.size)),
         h("div", { class: "seg" }, look(false, words.wireLines), look(true, words.wireRaw)),
         copyButton(() => server.keyed(door.curl), words.copyCurl, words),
         this.sender(door, side, again),
