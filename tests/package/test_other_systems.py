@@ -14,10 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.config.settings import Config, ServerSettings
+from rightseat.config.settings import Config, LiveSettings, McpSettings, ServerSettings, StoreSettings
 from rightseat.errors import ConfigError
 from rightseat.models.llamacpp.options import check_binary
 from rightseat.server.workers.count import count_workers
+from rightseat.wiring.systems import check_system
+from tests.kit.command import run_command
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.package.wheels import ROOT
 
@@ -25,8 +27,9 @@ pytestmark = pytest.mark.demand("release.other_systems")
 SOURCE = ROOT / "src"
 POSIX_MODULES = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty", "uvloop"}
 POSIX_NAMES = {
-    *("AF_UNIX", "SIGHUP", "SIGKILL", "SIGUSR1", "fork", "geteuid", "getuid", "killpg", "register_at_fork"),
-    *("sched_getaffinity", "setsid", "SO_REUSEPORT"),
+    *("AF_UNIX", "MSG_DONTWAIT", "O_ACCMODE", "O_CLOEXEC", "O_PATH", "SIGHUP", "SIGKILL", "SIGUSR1", "SO_REUSEPORT"),
+    *("chown", "fork", "getegid", "geteuid", "getuid", "killpg", "register_at_fork", "sched_getaffinity"),
+    *("set_blocking", "setgroups", "setsid", "sysconf", "open_unix_connection", "start_unix_server"),
 }
 GUARDS = ("sys.platform", "os.name", "TYPE_CHECKING")
 # Only for several processes on one SQLite file, which Windows has not.
@@ -106,6 +109,31 @@ def test_what_windows_has_not_is_refused_in_a_sentence() -> None:
     assert count_workers(Config(server=ServerSettings(workers="auto")), "win32") == 1
     with pytest.raises(ConfigError, match="cannot start llama-server on Windows"):
         check_binary("llama-server", "win32")
+    for config, start in (
+        (Config(store=StoreSettings(kind="postgres")), r'\[store\] kind = "postgres"'),
+        (Config(live=LiveSettings(kind="postgres")), r'\[live\] kind = "postgres"'),
+        (Config(mcp={"files": McpSettings(command="npx")}), r"\[mcp\.files\] command"),
+    ):
+        check_system(config, "linux")
+        with pytest.raises(ConfigError, match=f"^{start} does not work on Windows. .* Linux container.$"):
+            check_system(config, "win32")
+    check_system(Config(mcp={"web": McpSettings(url="https://mcp.example")}), "win32")
+
+
+@pytest.mark.io
+@pytest.mark.parametrize("command", ["serve --port 0", "chat Hello"])
+async def test_the_command_says_what_does_not_run_on_windows(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system's name is all that is changed: the refusal comes before anything of the system is used."""
+    file = tmp_path / "rightseat.toml"
+    file.write_text('[models.a]\nspec = "scripted:demo"\n[mcp.files]\ncommand = "npx"\n', encoding="utf-8")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setattr(check_system, "__defaults__", ("win32",))
+    result = await run_command(*command.split(), "--config", str(file))
+    assert result.code == 1
+    assert "error: [mcp.files] command does not work on Windows." in result.err
+    assert not (tmp_path / "data").exists()
 
 
 @pytest.mark.io

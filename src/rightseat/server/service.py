@@ -22,6 +22,7 @@ from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.lookup import load_all
 from rightseat.wiring.runtime import Runtime
 from rightseat.wiring.storage import compute_setup_digest, make_thread_runs, open_store
+from rightseat.wiring.systems import check_system
 
 
 def check_exposure(config: Config) -> None:
@@ -140,6 +141,7 @@ def protect_memory(config: Config) -> None:
 
 
 def build_app(config: Config) -> App:
+    check_system(config)
     protect_memory(config)
     store = open_store(config)
     app = App(

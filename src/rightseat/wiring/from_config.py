@@ -34,6 +34,7 @@ from rightseat.wiring.models import ModelRegistry, model_infos
 from rightseat.wiring.remote import attach_mcp_servers, attach_remote_actions, is_remote_action, make_agent_sources
 from rightseat.wiring.runtime import Runtime, RuntimeParts
 from rightseat.wiring.storage import make_shared_ledger
+from rightseat.wiring.systems import check_system
 
 if TYPE_CHECKING:
     from rightseat.engine.shared_state import SharedState
@@ -54,6 +55,7 @@ def build_runtime(
     before: Runtime | None = None,
 ) -> Runtime:
     """Build the Runtime. On a reload `before` passes on its store, threads, metrics and quota ledger."""
+    check_system(config)
     # Modules named in the file are found beside it, wherever the server was started.
     folder = str(config.folder.resolve())
     if folder not in sys.path:
