@@ -39,6 +39,7 @@ ENVIRONMENT = re.compile(r'(?<=[^\[]")RIGHTSEAT_[A-Z_]+(?=")')
 VERSION_HEADING = re.compile(r"^## ", re.MULTILINE)
 ANNOUNCING = re.compile(r"^### (?:Changed|Removed)\n(.*?)(?=^### |\Z)", re.MULTILINE | re.DOTALL)
 CODE_SPAN = re.compile(r"`([^`]+)`")
+TABLE = re.compile(r"\[+(\w+)")
 
 
 def list_keys() -> Iterator[str]:
@@ -117,11 +118,20 @@ def read_announcements(changelog: str) -> list[str]:
 
 
 def is_announced(line: str, spans: Iterable[str]) -> bool:
-    """Whether code in CHANGELOG.md names it: the last word of a name, a whole path, or the option of a command."""
+    """Whether code in CHANGELOG.md names it: the last word of a name, a whole path, or the option of a command. Code
+    that also names a table or a command must mean the same one."""
     kind, _, name = line.partition(" ")
-    word = name.split()[-1] if kind in ("route", "command") else name.rpartition(".")[2]
+    owner, _, word = name.rpartition(" " if kind in ("route", "command") else ".")
     pattern = re.compile(rf"(?<![\w/-]){re.escape(word)}(?![\w/-])")
-    return any(pattern.search(span) for span in spans)
+    return any(pattern.search(span) and is_same_owner(kind, owner, span) for span in spans)
+
+
+def is_same_owner(kind: str, owner: str, span: str) -> bool:
+    if kind == "key" and (table := TABLE.search(span)):
+        return table[1] == owner.strip("[]").partition(".")[0]
+    if kind == "command" and span.startswith("rightseat "):
+        return span.startswith(owner)
+    return True
 
 
 def find_unannounced(listed: list[str], current: list[str], changelog: str) -> list[str]:

@@ -60,6 +60,8 @@ check_page() {
     rm page.html
 }
 
+# A wheel is named from here, and installed there.
+[ ! -f "${INSTALL:-}" ] || INSTALL=$(cd "$(dirname "$INSTALL")" && pwd)/$(basename "$INSTALL")
 mkdir "$folder"
 cd "$folder"
 if [ -n "${INSTALL:-}" ]; then

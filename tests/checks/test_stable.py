@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from checks import stable
+from checks.files import ROOT
 from tests.kit.cases import each_case
 
 NAMES = ["command rightseat serve", "command rightseat serve --port", "key server.port", "python rightseat.Runtime"]
@@ -80,6 +82,12 @@ def test_a_name_that_is_gone_must_be_announced(gone: str, unannounced: list[str]
         ("event TextDelta.text", "TextDelta.text", True),
         ("key server.gather_ms", "[server] gather_ms", True),
         ("key server.ms", "[server] gather_ms", False),
+        ("key store.url", "[live] url", False),
+        ("key [[plugins]].path", "[[plugins]] path", True),
+        ("key models.NAME(openai).base_url", "[models.NAME] base_url", True),
+        ("command rightseat chat --model", "rightseat serve --model", False),
+        ("command rightseat chat --model", "rightseat chat --model", True),
+        ("command rightseat store move", "rightseat store move", True),
     ],
 )
 def test_a_line_names_the_whole_name(line: str, span: str, announced: bool) -> None:
@@ -107,3 +115,22 @@ def test_the_list_is_written_only_without_a_broken_promise(
     changelog.write_text(CHANGELOG.replace("- `[server] port`", "- `Runtime`, `[server] port`"), encoding="utf-8")
     assert stable.main(["--write"]) == 0
     assert stable.read_listing(listing) == NAMES[:3]
+
+
+@pytest.mark.demand("release.compatibility_page")
+def test_the_page_names_what_the_list_has() -> None:
+    page = (ROOT / "docs" / "compatibility.md").read_text(encoding="utf-8")
+    groups = [line.split()[1] for line in stable.read_listing(stable.LISTING) if line.startswith("entry-point-group")]
+    assert [
+        group for group in groups if f"`{group.removeprefix('rightseat')}`" not in page.replace("`rightseat.", "`.")
+    ] == []
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    versions = [name.rpartition(" ")[2] for name in project["classifiers"] if ":: 3." in name]
+    assert f"Python {' and '.join(versions)}" in page
+    for title in (
+        "What is stable",
+        "What may change at any time",
+        "Versions and deprecations",
+        "Upgrade and downgrade",
+    ):
+        assert f"\n## {title}\n" in page

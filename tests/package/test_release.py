@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from checks.release import read_commit_time
+from checks import release
+from checks.release import CHECKSUMS, read_commit_time
 from tests.kit.timeouts import HANG_TIMEOUT
 
 ROOT = Path(__file__).parents[2]
@@ -94,3 +95,20 @@ def check_archives(out: Path) -> None:
         members = tar.getmembers()
     assert len({member.mtime for member in members}) == 1
     assert {(member.uid, member.gid, member.uname, member.gname) for member in members} == {(0, 0, "", "")}
+
+
+@pytest.mark.demand("release.same_bytes")
+@pytest.mark.parametrize(("second", "code"), [("0a  wheel\n0b  sdist\n", 0), ("0a  wheel\n0c  sdist\n", 1)])
+def test_another_build_is_compared(
+    second: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / CHECKSUMS).write_text("0a  wheel\n0b  sdist\n", encoding="utf-8")
+
+    def build(out: Path) -> list[Path]:
+        out.mkdir()
+        (out / CHECKSUMS).write_text(second, encoding="utf-8")
+        return [out / CHECKSUMS]
+
+    monkeypatch.setattr(release, "make_release", build)
+    assert release.main(["--verify", "--out", str(tmp_path)]) == code
+    assert capsys.readouterr().out == ("the same bytes twice\n" if code == 0 else "not the same bytes: sdist\n")

@@ -35,7 +35,7 @@ def test_an_hour_with_the_wheel_and_without_the_clone(tmp_path: Path) -> None:
     shutil.copy(SCRIPT, tmp_path / "first_hour.sh")
     # .ci/run: an empty home and empty caches, and no variable of the caller's but how packages are reached.
     variables = {
-        "INSTALL": wheel,
+        "INSTALL": wheel.name,
         "PYTHON": sys.executable,
         "PORT": reserve_port(),
         "PIP_CONSTRAINT": write_constraints(tmp_path / "constraints.txt"),
