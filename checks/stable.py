@@ -1,5 +1,6 @@
 """docs/reference/stable.txt lists the names that docs/compatibility.md promises to keep, from the code: keys, routes,
-public Python names, events, errors, commands with their options, entry points, environment variables.
+public Python names, events, errors, commands with their options, fields of plugins, kinds of steps, entry points,
+environment variables.
 
 Without an argument this says which name is new, and which is gone although no line of CHANGELOG.md says so. `--write`
 adds what is new and drops what is gone, the latter only where the newest section of CHANGELOG.md names it in backticks
@@ -23,6 +24,7 @@ from rightseat import cli, copilotkit, testing
 from rightseat.config.settings import Config, ServerSettings
 from rightseat.models.llamacpp import formats
 from rightseat.plugins.flows import steps
+from rightseat.plugins.openapi.lint import load_field_tables
 from rightseat.server.app import App
 from rightseat.types.events import Event
 from rightseat.wiring.from_config import build_runtime
@@ -98,7 +100,9 @@ def list_names() -> list[str]:
         "environment": list_variables(),
         "error": (kind.code for kind in error_pages.list_errors()),
         "event": list_events(),
+        "flow-step": steps.KINDS,
         "key": list_keys(),
+        "plugin-field": (f"{table} {field}" for table, fields in load_field_tables().items() for field in fields),
         "python": (name for module in (rightseat, testing, copilotkit) for name in list_public_names(module)),
         "route": list_routes(),
     }
@@ -121,7 +125,7 @@ def is_announced(line: str, spans: Iterable[str]) -> bool:
     """Whether code in CHANGELOG.md names it: the last word of a name, a whole path, or the option of a command. Code
     that also names a table or a command must mean the same one."""
     kind, _, name = line.partition(" ")
-    owner, _, word = name.rpartition(" " if kind in ("route", "command") else ".")
+    owner, _, word = name.rpartition(" " if kind in ("route", "command", "plugin-field") else ".")
     pattern = re.compile(rf"(?<![\w/-]){re.escape(word)}(?![\w/-])")
     return any(pattern.search(span) and is_same_owner(kind, owner, span) for span in spans)
 
