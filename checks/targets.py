@@ -265,7 +265,7 @@ def find_undriven(versions: dict[str, set[str]], expected: Path) -> list[str]:
 PEERS = "test-peers"
 DRIVING_TARGETS = {PEERS, "test-model"}
 """Those whose tests drive all clients together."""
-BESIDE_PEERS = ("test-model", "mutations")
+BESIDE_PEERS = ("test-model", "mutations", "coverage")
 
 
 def run_targets(names: Sequence[str], record: Path) -> int:
