@@ -25,6 +25,8 @@ def list_windows_problems(config: Config) -> Iterator[str]:
         yield f'[store] kind = "postgres" does not work on Windows. Use kind = "sqlite", {ELSEWHERE}'
     elif config.live.kind == "postgres":
         yield f'[live] kind = "postgres" does not work on Windows. Leave kind out, {ELSEWHERE}'
+    elif config.live.url is not None and config.live.url.reveal().startswith("unix:"):
+        yield f"[live] url: unix:// does not work on Windows. Write redis://HOST:6379, {ELSEWHERE}"
     for name, server in config.mcp.items():
         if server.command:
             yield f"[mcp.{name}] command does not work on Windows. Start it yourself and write its url, {ELSEWHERE}"
