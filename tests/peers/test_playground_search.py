@@ -93,6 +93,7 @@ async def test_problems_and_checks_are_chinese(tab: BrowserTab, server: Rightsea
     texts = "[...document.querySelectorAll('.checks li')].map((one) => one.textContent)"
     await wait_for_expression(tab, f"{texts}.some((text) => text.includes('可以回答新问题'))")
     lines = await tab.page.evaluate(texts)
+    assert any("flows/wrong.yaml:2: steps: 它没有步骤。 请至少写一个" in line for line in lines), lines
     assert [line for line in lines if "not installed" in line or " tools" in line or "databases of" in line] == []
 
 
