@@ -84,7 +84,9 @@ def build_success_responses(route: Route) -> dict[str, Any]:
     if route.returns_204:
         return {"204": {"description": "Done; there is nothing to say"}}
     accepted = {"202": {"description": "Taken; nothing was asked"}} if route.returns_202 else {}
-    other_types = ("text/html", "text/plain") if route.method == "GET" else ("text/event-stream",)
+    other_types = (
+        ("text/html", "text/plain") if route.method == "GET" else ("text/event-stream", "application/x-ndjson")
+    )
     content: dict[str, Any] = {media_type: {} for media_type in ("application/json", *other_types)}
     return {"200": {"description": "The answer", "content": content}, **accepted}
 

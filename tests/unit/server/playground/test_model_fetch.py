@@ -239,3 +239,11 @@ async def test_the_end_of_the_server_does_not_wait_for_a_download() -> None:
         await wait_until(lambda: pulled.stat().st_size == 100_000)
         await server.stop()
         assert pulled.stat().st_size == 100_000
+
+
+@pytest.mark.slow
+async def test_several_workers_say_how_else() -> None:
+    async with serve(args=["--workers", "2"]) as (hub, server):
+        status, found = await call(server.url, FETCH, {"source": SOURCE})
+        assert (status, "rightseat models pull" in found["error"]["message"]) == (409, True)
+        assert not hub.site.requests
