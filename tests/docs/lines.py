@@ -72,6 +72,7 @@ def list_lines(pages: Sequence[Path] = PAGES) -> list[DocumentedLine]:
 
 # Pattern of a line → the test that runs it as pasted.
 RUN_BY = {
+    r"pip install rightseat && rightseat serve$": "tests/package/test_stranger.py",
     r"curl .*(?:127\.0\.0\.1:7777|localhost:8080)": "tests/docs/test_docs.py, tests/peers/test_docs_lines.py",
     r"(?:OPENAI_BASE_URL=\S+ )?make serve": "tests/docs/test_start.py",
     r"bash examples/first-hour/first_hour\.sh": "tests/docs/test_start.py",
@@ -107,7 +108,7 @@ NOT_RUN = {
     r"rightseat store migrate": "It needs a database of yours; tests/unit/stores/postgres/test_set_up.py migrates one.",
     r"export (?:COPILOT_|RIGHTSEAT_API_KEY)|python page\.py": "Another program's; "
     "tests/unit/doors/openai/test_recipes.py sends its requests.",
-    r"pip install": f"It changes the environment of the tests; {INSTALL_TESTS}",
+    r"pip install (?!rightseat &&)": f"It changes the environment of the tests; {INSTALL_TESTS}",
     r"export DATABASE_URL|rightseat (?:serve --host 0\.0\.0\.0|store move)": "It needs a database at an address of "
     "yours; tests/unit/cli/test_store_move.py and tests/faults run PostgreSQL.",
     r"OTEL_SERVICE_NAME=": "It needs OpenTelemetry's distribution, which is no dependency; "

@@ -3,15 +3,22 @@ examples/first-hour/first_hour.sh works: page, first answer, own tool, own plugi
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
 import pytest
 
+from tests.docs.lines import list_page_lines
+from tests.docs.shell import PastingShell
 from tests.docs.test_first_hour import SCRIPT, check_steps
+from tests.kit.client import RawHttpClient
+from tests.kit.timeouts import HANG_TIMEOUT
 from tests.package.wheels import ROOT, build_wheel
 from tests.peers.install import CURL
 from tests.peers.prerequisites import require, require_assets
@@ -51,3 +58,29 @@ def test_an_hour_with_the_wheel_and_without_the_clone(tmp_path: Path) -> None:
     place = subprocess.run(where, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert place.startswith(str(tmp_path / "hour" / "venv"))
     assert not (tmp_path / "hour" / "rightseat").exists()
+
+
+@pytest.mark.demand("release.first_pages_run")
+async def test_the_line_of_the_readme_installs_and_serves(tmp_path: Path) -> None:
+    require_assets("echarts")
+    (line,) = list_page_lines("README.md", "pip install")
+    # What the package index has after the release, a folder has now.
+    wheels = tmp_path / "wheels"
+    build_wheel(wheels)
+    home = tmp_path / "venv"
+    venv.create(home, with_pip=True)
+    shell = PastingShell(tmp_path)
+    variables = shell.env | {
+        "PATH": f"{home / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "PIP_FIND_LINKS": str(wheels),
+        "PIP_CONSTRAINT": str(write_constraints(tmp_path / "constraints.txt")),
+    }
+    settings = [f"{name}={value}" for name, value in variables.items()]
+    inside = f"cd {shlex.quote(str(tmp_path))} && {line}"
+    shell.env = dict(os.environ)
+    pasted = shlex.join(["exec", "sh", str(ROOT / ".ci" / "run"), "env", *settings, "sh", "-c", inside])
+    async with shell.start_server(pasted, patience=8 * HANG_TIMEOUT) as url, RawHttpClient(url) as client:
+        await client.get("/", headers={"Accept": "text/html"})
+        await client.read_head()
+        page = (await client.read_body()).decode()
+    assert '<script type="module"' in page
