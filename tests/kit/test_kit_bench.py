@@ -95,6 +95,7 @@ def test_peers_and_scenarios_are_found() -> None:
         "shared_store",
         "cluster",
         "workers",
+        "cluster_load",
     ]
     assert list(all_scenarios()) == order
     assert [scenario.name for scenario in all_scenarios().values() if scenario.short] == order[:2]
