@@ -9,6 +9,7 @@ from rightseat.server.playground.search import SearchForm, search_threads
 from rightseat.types.events import ReasoningDelta, RunFinished, RunStarted, TextDelta, TextEnd, TextStart
 from rightseat.types.messages import text_message
 from rightseat.types.threads import ThreadEntry, UserInput
+from rightseat.types.workers import PIECE_CHARS
 from tests.contract.stores.members import FullStore
 from tests.contract.stores.sample_runs import ME, YOU, append_run
 
@@ -49,6 +50,12 @@ async def test_only_the_owners_own_are_found(store: FullStore) -> None:
     await append_run(store, make_run("The secret is 7.", "Noted."), owner=YOU)
     assert await search(store, "secret") == []
     assert await search(store, "secret", owner=YOU) == [("t", "The secret is 7.")]
+
+
+async def test_a_long_text_is_searched_in_pieces_and_a_word_between_two_of_them_is_found(store: FullStore) -> None:
+    long = "x" * (2 * PIECE_CHARS - 3) + "Needle" + "y" * PIECE_CHARS
+    await append_run(store, make_run(long, "Noted."))
+    assert await search(store, "needle") == [("t", f"…{'x' * 30}Needle{'y' * 90}…")]
 
 
 async def test_the_newest_first_and_archived_ones_on_request(store: FullStore) -> None:

@@ -17,6 +17,7 @@ from rightseat.errors import CallerError
 from rightseat.types.events import TextDelta
 from rightseat.types.threads import Thread, ThreadStore, UserInput
 from rightseat.types.turn import Owner
+from rightseat.types.workers import PIECE_CHARS, run_sized
 
 SEARCH_SECONDS = 2.0
 MAX_THREADS = 2000
@@ -80,15 +81,27 @@ async def find_snippet(store: ThreadStore, owner: Owner, thread: str, pattern: r
         for _, entry in page:
             if isinstance(entry, UserInput):
                 for message in entry.messages:
-                    if message.role == "user" and (match := pattern.search(message.text)):
-                        return cut_snippet(message.text, match)
+                    if message.role == "user" and (snippet := await search_text(message.text, pattern)):
+                        return snippet
             elif isinstance(entry, TextDelta):
                 # A word may come in two parts.
                 answers.setdefault(entry.id, []).append(entry.text)
     for text in map("".join, answers.values()):
-        if match := pattern.search(text):
-            return cut_snippet(text, match)
+        if snippet := await search_text(text, pattern):
+            return snippet
     return ""
+
+
+async def search_text(text: str, pattern: re.Pattern[str]) -> str:
+    """Return the text around the first place; a long text is searched beside the event loop."""
+    match = await run_sized(len(text), find_match, text, pattern)
+    return cut_snippet(text, match) if match else ""
+
+
+def find_match(text: str, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    """Find the first place, in pieces that overlap by the longest text that is searched for."""
+    starts = range(0, len(text), PIECE_CHARS)
+    return next(filter(None, (pattern.search(text, at, at + PIECE_CHARS + MAX_TEXT) for at in starts)), None)
 
 
 def cut_snippet(text: str, match: re.Match[str]) -> str:
