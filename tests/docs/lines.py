@@ -74,7 +74,7 @@ def list_lines(pages: Sequence[Path] = PAGES) -> list[DocumentedLine]:
 RUN_BY = {
     r"pip install rightseat && rightseat serve$": "tests/package/test_stranger.py",
     r"curl .*(?:127\.0\.0\.1:7777|localhost:8080)": "tests/docs/test_docs.py, tests/peers/test_docs_lines.py",
-    r"(?:OPENAI_BASE_URL=\S+ )?make serve": "tests/docs/test_start.py",
+    r"make serve": "tests/docs/test_start.py",
     r"bash examples/first-hour/first_hour\.sh": "tests/docs/test_start.py",
     r"rightseat doctor --url http://127\.0\.0\.1:7777 --key env:RIGHTSEAT_KEY": "tests/docs/test_start.py",
     r"rightseat (?:serve|doctor)$": "tests/docs/test_lines.py, tests/docs/test_start.py",

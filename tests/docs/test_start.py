@@ -143,8 +143,8 @@ async def test_make_serve_in_a_clone(tmp_path: Path) -> None:
     require(CURL)
     shell = make_clone(tmp_path)
     [curl] = list_page_lines("README.md", "curl")
-    plain, local = list_page_lines("README.md", "make serve")
-    [ollama] = list_page_lines("README.md", "OPENAI_BASE_URL")
+    plain, local, ollama = list_page_lines("README.md", "make serve")
+    assert "ollama:" in ollama
     assert list_page_lines(START, "make serve")[0].split("#")[0] == plain.split("#")[0]
     async with shell.start_server(plain, patience=INSTALL_TIMEOUT):
         assert "demo" in await shell.run(curl)
@@ -156,5 +156,7 @@ async def test_make_serve_in_a_clone(tmp_path: Path) -> None:
     assert "== Done." in await shell.run(hour)
     async with FakeUpstream() as upstream:
         upstream.reply = answer_tokens(["I am the model of another server."])
-        async with shell.start_server(ollama.replace(OLLAMA, upstream.base_url)):
+        # Ollama's own variable says where it is.
+        shell.env["OLLAMA_HOST"] = upstream.base_url.removesuffix("/v1")
+        async with shell.start_server(ollama):
             assert "I am the model of another server." in await shell.run(curl)
