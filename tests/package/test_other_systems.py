@@ -154,7 +154,7 @@ async def test_the_command_says_what_does_not_run_on_windows(
 
 
 @pytest.mark.io
-@pytest.mark.long
+@pytest.mark.drill
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("platform", ["darwin", "win32"])
 def test_no_other_code_uses_what_a_system_has_not(platform: str, tmp_path: Path) -> None:
