@@ -14,6 +14,7 @@ from tests.kit.hub import FakeHub, send_file, send_status
 from tests.kit.server import RightseatProcess
 from tests.peers.browser import BrowserTab, Chromium
 from tests.peers.playground import wait_for_expression
+from tests.peers.prerequisites import require_assets
 from tests.peers.test_playground_models import CONFIG, SIZES, check_accessible, check_fits, open_view
 from tests.unit.server.playground.test_model_fetch import HeldFile
 
@@ -36,6 +37,7 @@ WORDS = {
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def tab(chromium: Chromium) -> AsyncIterator[BrowserTab]:
+    require_assets("markdown-it")
     async with chromium.open_tab() as found:
         yield found
 

@@ -12,7 +12,7 @@ from tests.kit.model_server import ModelServer
 from tests.kit.server import RightseatProcess
 from tests.peers.browser import BrowserTab, Chromium
 from tests.peers.playground import wait_for_expression
-from tests.peers.prerequisites import require
+from tests.peers.prerequisites import require, require_assets
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="module")]
 
@@ -45,6 +45,7 @@ async def server(upstream: ModelServer) -> AsyncIterator[RightseatProcess]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def tab(chromium: Chromium) -> AsyncIterator[BrowserTab]:
+    require_assets("markdown-it")
     async with chromium.open_tab() as found:
         yield found
 

@@ -9,6 +9,7 @@ from tests.kit.server import RightseatProcess
 from tests.kit.upstream import FakeUpstream
 from tests.peers.browser import BrowserTab, Chromium
 from tests.peers.playground import make_server, send_message, wait_for_expression
+from tests.peers.prerequisites import require_assets
 from tests.peers.test_playground_author import answer_weather, write_weather_plugin
 from tests.peers.test_playground_models import SIZES, check_accessible, open_view
 
@@ -29,6 +30,7 @@ async def server() -> AsyncIterator[RightseatProcess]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def tab(chromium: Chromium) -> AsyncIterator[BrowserTab]:
+    require_assets("markdown-it")
     async with chromium.open_tab() as found:
         yield found
 
