@@ -113,7 +113,7 @@ def describe_missing_fields(schema: dict[str, Any], value: Any, language: Langua
 async def parse_answer(ask: Ask, text: str, model: Model, language: Language) -> Any:
     """Parse text as a value: scalars by rule, JSON as JSON, other forms by the model."""
     if ask.kind == "confirm":
-        approved = parse_consent(text)
+        approved = parse_consent(text, ask.message)
         if approved is None:
             raise AnswerUnclear(get_sentence("answer_yes_or_no", language))
         return approved

@@ -128,7 +128,7 @@ async def restore_answer(turn: Turn, store: Store) -> Turn | PendingQuestion:
         return turn
     answer = InterruptAnswer(pending.interrupt, text=reply.text)
     if pending.kind == "confirm":
-        approved = parse_consent(reply.text)
+        approved = parse_consent(reply.text, pending.text)
         if approved is None:
             return pending
         answer = InterruptAnswer(pending.interrupt, payload={"approved": approved})

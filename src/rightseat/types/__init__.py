@@ -16,4 +16,5 @@
 - json_values, json_rows, charts: the JSON form of what Python tools return, of the rows of their tables, of a chart.
 - streams, workers, text: async iterators, worker threads for large inputs, closest match and token estimates.
 - language, sentences, replies: the language of a person, the sentences that are ours, and how people say yes and no.
+- action_words: whether a reply names the action that a question asks about.
 """

@@ -1,7 +1,8 @@
 """Replies of people in English and Chinese: yes, no, a decline, and words that ask for nothing.
 
-The only list of such words. A reply counts only if it consists of listed phrases and nothing else: a condition, a
-change, a doubt or a question has a word that is not listed, and then the reply is neither a yes nor a no.
+The only list of such words. A yes counts only if it consists of listed phrases and of words that name the action in
+question: a condition, a change, a doubt or a question has another word, and then the reply is neither a yes nor a no.
+What follows a plain no may be any reason.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from typing import Literal
+
+from rightseat.types.action_words import find_action, names_action
 
 PhraseKind = Literal["yes", "weak_yes", "no", "negation", "neutral", "doubt", "chat"]
 
@@ -27,13 +30,13 @@ it's fine | it's ok | it is ok | it's okay | it is okay | it is fine | fine by m
 okay with me | ok by me | good to go | you can | you may | you can do it | you may do it | you can go ahead
 you may go ahead | you may proceed | you can proceed | you have my approval | you have my permission | i want it
 i want that | i want this | i do | i'm sure | i am sure | correct | affirmative | let's go | let's do it
-let's do that | lgtm | sounds good | looks good | 👍 | 👌 | ✅ | ✔ | 🆗
+let's do that | lgtm | sounds good | looks good | works for me | that works for me | 👍 | 👌 | ✅ | ✔ | 🆗
 是 | 是的 | 对 | 对的 | 對 | 没错 | 正确 | 可以 | 可以的 | 可以执行 | 可以继续 | 当然 | 当然可以 | 当然了 | 同意
 我同意 | 同意了 | 同意执行 | 批准执行 | 完全同意 | 确认 | 我确认 | 确认了 | 确认执行 | 確認 | 确定 | 我确定
 确定执行 | 確定 | 批准 | 我批准 | 批准了 | 允许 | 我允许 | 允许执行 | 允許 | 准许 | 准了 | 许可 | 授权 | 通过 | 继续
 请继续 | 继续吧 | 继续做 | 继续执行 | 繼續 | 繼續吧 | 接着做 | 进行 | 做 | 做吧 | 去做吧 | 去吧 | 来吧 | 就这么办
 就这么办吧 | 就这样办 | 就这样办吧 | 就这么做 | 就这么做吧 | 就这样做 | 就这样做吧 | 照做 | 照做吧 | 照办 | 照办吧
-没问题 | 没有问题 | 沒問題 | 必须的 | 肯定的 | 要 | 要的 | 我要 | 需要 | 愿意 | 我愿意
+没问题 | 没有问题 | 沒問題 | 办吧 | 去办吧 | 必须的 | 肯定的 | 要 | 要的 | 我要 | 需要 | 愿意 | 我愿意
 """
 # Approvals that also ask for a run where no question is open.
 COMMANDS = """
@@ -110,6 +113,8 @@ CANCELS = """
 cancel | cancel it | cancel that | cancel this | abort | abort it | abort that | stop | stop it | stop that | stop this
 取消 | 取消吧 | 取消它 | 取消这个 | 取消操作 | 停 | 停下 | 停下来 | 停止 | 停止吧 | 终止 | 中止
 """
+# After a no they take it back, or put it off.
+RESERVATIONS = "wait | hold on | if | unless | or | 等等 | 等一下 | 稍等 | 如果 | 除非 | 要是 | 的话"
 # They end a form. A bare "no" does not: it may be a value of the form.
 DECLINES = """
 cancel | cancel it | cancel that | cancel this | abort | abort it | abort that | never mind | nevermind | forget it
@@ -165,19 +170,33 @@ PHRASES: dict[Tokens, PhraseKind] = {phrase: kind for kind, listing in _LISTS fo
 _DECLINES = frozenset(read_phrases(DECLINES))
 _CANCELS = frozenset(read_phrases(CANCELS))
 _COMMANDS = frozenset((*read_phrases(COMMANDS), *read_phrases(REPEATS)))
+_RESERVATIONS = tuple(split_tokens(words) for words in RESERVATIONS.split("|"))
+_BARE_NOES = (("no",), ("nope",), ("nah",))
 _LONGEST = max(map(len, PHRASES))
 _VALUE = re.compile(r'\s*(?:\{\s*"approved"\s*:\s*(true|false)\s*\}|(true|false))\s*')
 """An approval as JSON text, which pages send that can only send text."""
 
 
-def parse_consent(text: str) -> bool | None:
-    """Return True for a plain yes, False for a plain no, else None. An approval is never guessed."""
+def parse_consent(text: str, question: str = "") -> bool | None:
+    """Return True for a plain yes, False for a plain no, else None. An approval is never guessed. After a yes, words
+    may name the action of the `question`: "yes, book it"."""
     if value := _VALUE.fullmatch(text):
         return "true" in value.groups()
-    clauses = split_clauses(text)
+    clauses = split_words(text)
     if clauses is None:
         return None
-    verdicts = [judge_clause(phrases) for phrases in clauses]
+    action = find_action(question)
+    verdicts: list[PhraseKind | None] = []
+    for tokens in clauses:
+        said = [verdict for verdict in verdicts if verdict != "neutral"]
+        verdicts.append(judge_words(tokens, action, said))
+    if None in verdicts:
+        return False if is_no_with_reason(clauses, verdicts, action) else None
+    return combine_verdicts(verdicts, text)
+
+
+def combine_verdicts(verdicts: list[PhraseKind | None], text: str) -> bool | None:
+    """Return what the clauses of a text say together."""
     if "doubt" in verdicts:
         return None
     said = [verdict for verdict in verdicts if verdict != "neutral"]
@@ -187,6 +206,74 @@ def parse_consent(text: str) -> bool | None:
     while said and said[0] == "weak_yes":
         said.pop(0)
     return False if said and set(said) == {"no"} else None
+
+
+def judge_words(tokens: Tokens, action: Tokens, before: list[PhraseKind | None]) -> PhraseKind | None:
+    """Return what a clause says; None if a part of it is not listed. It may repeat the action after a yes, `before` it
+    or in the same clause, and after a negation: "yes book it", "don't book it"."""
+    phrases = find_phrases(tokens)
+    verdict = None if phrases is None else judge_clause(phrases)
+    if not action or verdict in ("yes", "weak_yes", "neutral"):
+        return verdict
+    lead, rest = split_lead(tokens)
+    kinds = [phrase.kind for phrase in lead if phrase.kind != "neutral"]
+    if kinds == ["negation"] and names_action(rest, action):
+        return "no"
+    is_chinese = any(map(_HAN.match, tokens))
+    # "可以就订" is a condition.
+    agreed = [*before, *(() if is_chinese else kinds)]
+    if not agreed or not set(agreed) <= {"yes", "weak_yes"}:
+        return verdict
+    if not names_action(tokens if is_chinese else rest, action):
+        return verdict
+    # "Ok, cancel it" may also be a no to a question about a cancellation.
+    return "yes" if verdict is None or "yes" in agreed else "doubt"
+
+
+def split_lead(tokens: Tokens) -> tuple[list[Phrase], Tokens]:
+    """Split a clause after the approvals, or after the negation, that it begins with."""
+    lead: list[Phrase] = []
+    while tokens:
+        phrase = find_first_phrase(tokens)
+        kinds = {phrase.kind for phrase in lead}
+        if phrase is None or phrase.kind not in ("yes", "weak_yes", "neutral", "negation") or "negation" in kinds:
+            break
+        lead.append(phrase)
+        tokens = tokens[len(phrase.tokens) :]
+    return lead, tokens
+
+
+def is_no_with_reason(clauses: list[Tokens], verdicts: list[PhraseKind | None], action: Tokens) -> bool:
+    """Whether the clauses are a plain no and a reason, which has no word of approval: "nope, I changed my mind"."""
+    first = next((number for number, verdict in enumerate(verdicts) if verdict not in ("neutral", "weak_yes")), 0)
+    lead = find_first_phrase(clauses[first])
+    if lead is None or lead.tokens in _CANCELS:
+        return False
+    rest = clauses[first + 1 :]
+    if verdicts[first] is None:
+        # Without a comma, "no" may belong to the next word: "no objection".
+        reason = clauses[first][len(lead.tokens) :]
+        if lead.tokens not in _BARE_NOES or reason[0] not in ("i", "we", "leave"):
+            return False
+        rest = [reason, *rest]
+    elif verdicts[first] != "no":
+        return False
+    allowed = {"no", "negation", "neutral", "chat"}
+    return "doubt" not in verdicts and all(
+        not names_action(tokens, action) and {phrase.kind for phrase in scan_phrases(tokens)} <= allowed
+        for tokens in rest
+    )
+
+
+def scan_phrases(tokens: Tokens) -> list[Phrase]:
+    """Return the listed phrases among the words, and doubts for those that take a no back."""
+    found = []
+    while tokens:
+        reserved = any(tokens[: len(words)] == words for words in _RESERVATIONS)
+        phrase = Phrase("doubt", tokens[:1]) if reserved else find_first_phrase(tokens)
+        found += [phrase] if phrase else []
+        tokens = tokens[len(phrase.tokens) if phrase else 1 :]
+    return found
 
 
 def is_decline(text: str) -> bool:
@@ -233,6 +320,17 @@ def list_phrases(text: str) -> list[Phrase]:
 
 def split_clauses(text: str) -> list[list[Phrase]] | None:
     """Return the phrases of each clause; None for a question, and for a text with a word that is not listed."""
+    clauses = []
+    for tokens in split_words(text) or ():
+        phrases = find_phrases(tokens)
+        if phrases is None:
+            return None
+        clauses.append(phrases)
+    return clauses
+
+
+def split_words(text: str) -> list[Tokens] | None:
+    """Return the words of each clause; None for a question and for a long text."""
     if len(text) > MAX_REPLY_LENGTH:
         return None
     normalized = _EMOJI_MODIFIERS.sub(
@@ -240,28 +338,26 @@ def split_clauses(text: str) -> list[list[Phrase]] | None:
     )
     if _QUESTION.search(normalized):
         return None
-    clauses = []
-    for clause in _CLAUSE_END.split(_STRETCHED.sub(r"\1", normalized)):
-        phrases = find_phrases(split_tokens(clause))
-        if phrases is None:
-            return None
-        if phrases:
-            clauses.append(phrases)
-    return clauses
+    clauses = map(split_tokens, _CLAUSE_END.split(_STRETCHED.sub(r"\1", normalized)))
+    return [tokens for tokens in clauses if tokens]
 
 
 def find_phrases(tokens: Tokens) -> list[Phrase] | None:
     """Split a clause into listed phrases, the longest first; None if a part of it is not listed."""
     phrases = []
-    start = 0
-    while start < len(tokens):
-        ends = range(min(start + _LONGEST, len(tokens)), start, -1)
-        end = next((end for end in ends if tokens[start:end] in PHRASES), None)
-        if end is None:
+    while tokens:
+        phrase = find_first_phrase(tokens)
+        if phrase is None:
             return None
-        phrases.append(Phrase(PHRASES[tokens[start:end]], tokens[start:end]))
-        start = end
+        phrases.append(phrase)
+        tokens = tokens[len(phrase.tokens) :]
     return phrases
+
+
+def find_first_phrase(tokens: Tokens) -> Phrase | None:
+    """Return the longest listed phrase that the words begin with."""
+    ends = range(min(_LONGEST, len(tokens)), 0, -1)
+    return next((Phrase(PHRASES[tokens[:end]], tokens[:end]) for end in ends if tokens[:end] in PHRASES), None)
 
 
 def judge_clause(phrases: list[Phrase]) -> PhraseKind:

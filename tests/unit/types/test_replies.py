@@ -51,6 +51,86 @@ def test_no_yes_survives_a_negation_before_it(begin: str) -> None:
     assert [sentence for sentence in CORPUS["yes"] if parse_consent(begin + sentence.strip().split(",")[0])] == []
 
 
+BOOK = 'Allow book with {"people":2}?'
+BOOK_TABLE = 'Allow book_table with {"people":2,"note":"cancel it"}?'
+BOOK_ZH = '是否允许执行 book，参数为 {"people":2}？'
+CANCEL = 'Allow cancel_order with {"order":"A7"}?'
+CANCEL_ZH = "是否取消预订？"
+SAYS_YES = """
+yes please, book it | Yes, book it. | yes book it please | ok, book it | sure, go ahead and book it | 好的,订吧
+好的，请帮我订 | 是的，预订吧 | 可以，订 | yes, do it | sure, that is fine, thanks | 好的，办吧 | 可以，去做吧
+that's fine, book it now
+"""
+SAYS_NO = """
+nope, I changed my mind | nope I changed my mind | no, leave it | no, that is too expensive
+No, the day is wrong | ok, no, I changed my mind | don't book it | no, don't book it
+no, I do not need it any more | no, maybe later | 不用了,谢谢 | 不用了，我改主意了 | 算了，太贵了 | 不要订
+不，别订 | no thanks, we are staying at home
+"""
+SAYS_NEITHER = """
+yes please, cancel it | yes, cancel | sure but for 3 people | yes, book it for 3 people | yes, book two
+yes, book it tomorrow | yes, book it if it is free | yes, book it? | yes, order it and pay | yes, pay it
+yes, delete it | ok, book it but wait | book it or not | no, book it | no, yes, book it | no, go ahead
+no, wait | no, if it rains | no objection | no idea | book it | 是的，取消 | 好的，发送吧 | 好的，订三个人的
+没问题就订 | 可以就订吧 | 好的，订吗 | 不，订吧 | 不用，可以 | 好的，明天订 | 没问题，就订 | yes, book it...
+yes, I think book it | yes, cancel the booking | yes, stop it | yes, book the other table
+"""
+
+
+@pytest.mark.demand("approvals.yes_that_names_the_action")
+@each_case("question", [BOOK, BOOK_TABLE, BOOK_ZH, "Shall I book a table for 2?", "要订 2 个人的桌子吗？"])
+def test_a_yes_may_name_the_action_and_a_no_may_give_a_reason(question: str) -> None:
+    expected = ((SAYS_YES, True), (SAYS_NO, False), (SAYS_NEITHER, None))
+    wrong = [
+        (text, heard)
+        for listing, said in expected
+        for text in split_sentences(listing)
+        if (heard := parse_consent(text, question)) is not said
+    ]
+    assert wrong == []
+
+
+@pytest.mark.demand("approvals.yes_that_names_the_action")
+@each_case(
+    ("question", "text", "said"),
+    [
+        (CANCEL, "yes please, cancel it", True),
+        (CANCEL, "yes, cancel the order", True),
+        (CANCEL, "是的，取消", True),
+        (CANCEL, "ok, cancel it", None),
+        (CANCEL, "cancel it", False),
+        (CANCEL, "cancel it, the trip is off", None),
+        (CANCEL, "don't cancel it", False),
+        (CANCEL, "yes, order it", None),
+        (CANCEL, "yes, book it", None),
+        (CANCEL, "yes, cancel order A8", None),
+        (CANCEL_ZH, "是的，取消吧", True),
+        (CANCEL_ZH, "是的，订吧", None),
+        ('Allow order_cancel with {"order":"A7"}?', "yes, order it", None),
+        ('Allow return_order with {"order":"A7"}?', "yes, order it", None),
+        ('Allow deployService with {"name":"web"}?', "yes, deploy it", True),
+        ('Allow deployService with {"name":"web"}?', "yes, deploy the service", True),
+        ('Allow wait_for_job with {"id":1}?', "yes, wait", None),
+        ("Cancel the old booking and book a new one?", "yes, cancel it", None),
+        ("Send it without a signature?", "yes, send it", None),
+        ("Is it ok?", "yes, is it", None),
+        ("", "yes, book it", None),
+        (BOOK_TABLE, "yes, book the table", True),
+        (BOOK, "yes, book the table", None),
+    ],
+)
+def test_only_the_action_of_the_question_may_follow_a_yes(question: str, text: str, said: bool | None) -> None:
+    assert parse_consent(text, question) is said
+
+
+@pytest.mark.demand("approvals.yes_that_names_the_action")
+@each_case("question", [BOOK, BOOK_ZH, CANCEL, CANCEL_ZH])
+def test_no_other_sentence_becomes_a_yes_by_a_question(question: str) -> None:
+    others = [sentence for sentence, said in CASES if not said and parse_consent(sentence, question)]
+    named = ["yes cancel it", "yes, cancel", "是的，取消"] if question in (CANCEL, CANCEL_ZH) else []
+    assert others == named
+
+
 def test_a_long_text_is_no_answer_and_costs_nothing() -> None:
     assert parse_consent("yes " * (MAX_REPLY_LENGTH // 4)) is True
     assert parse_consent("yes " * MAX_REPLY_LENGTH) is None
