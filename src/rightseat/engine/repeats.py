@@ -16,8 +16,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.types.events import Interrupt
+from rightseat.types.language import detect_language
 from rightseat.types.messages import Message, TextMessagePart
-from rightseat.types.replies import asks_for_run, asks_nothing, asks_to_cancel, is_only_thanks
+from rightseat.types.replies import asks_for_run, asks_nothing, asks_to_cancel, is_only_thanks, parse_consent
 from rightseat.types.stores import CheckpointStore, PendingQuestion, Store, parse_resume_token
 from rightseat.types.turn import InterruptAnswer, Owner, Turn, measure_turn
 from rightseat.types.workers import PIECE_CHARS, run_sized, split_text
@@ -124,10 +125,13 @@ def is_persons_reply(turn: Turn) -> bool:
 
 
 def with_answer(turn: Turn, history: Sequence[Message], reply: Message, answer: InterruptAnswer) -> Turn:
-    """Return the turn with the answer instead of the reply. Its attachments stay: they may be what was asked for."""
+    """Return the turn with the answer instead of the reply. Its attachments stay: they may be what was asked for. A yes
+    or no in Chinese tells the language too; "ok" is said in both."""
     files = tuple(part for part in reply.parts if not isinstance(part, TextMessagePart))
     messages = [*history, Message("user", files)] if files else history
-    return replace(turn, answers=(answer,), messages=tuple(messages))
+    is_consent = isinstance(answer.payload, dict) or parse_consent(reply.text) is not None
+    language = "zh" if is_consent and detect_language(reply.text) == "zh" else turn.caller_language
+    return replace(turn, answers=(answer,), messages=tuple(messages), caller_language=language)
 
 
 # Requests whose run has finished an effect

@@ -25,7 +25,7 @@ from rightseat.engine.result_text import ResultText, make_result_text
 from rightseat.errors import CallerError, RightseatError, StoreFailed
 from rightseat.types.events import CallArgs, CallEnd, CallResult, CallStart, Custom, Event, Interrupt
 from rightseat.types.fencing import begin_effect
-from rightseat.types.language import Language
+from rightseat.types.language import Language, detect_language
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Model
 from rightseat.types.schema import get_validator
@@ -78,6 +78,13 @@ CONFIRMED_EFFECTS: dict[ConfirmAfterUntrusted, tuple[str, ...]] = {
     "writes": ("dangerous", "writes"),
     "all": ("dangerous", "writes", "reads"),
 }
+
+
+def make_denial(answer: InterruptAnswer, language: Language) -> Result:
+    """Return the result after a no. Words in Chinese tell the language, also where a client sends them as a value."""
+    words = answer.text or answer.payload
+    is_chinese = isinstance(words, str) and detect_language(words) == "zh"
+    return error_result("denied", get_sentence("call_denied", "zh" if is_chinese else language))
 
 
 @dataclass(slots=True)
@@ -215,7 +222,7 @@ class ToolCallBatch:
             return replace(state, open=others, fresh={**state.fresh, question.place: value}), None
         if is_approved(value):
             return replace(state, open=others, approved=True), None
-        return replace(state, open=()), error_result("denied", get_sentence("call_denied", language))
+        return replace(state, open=()), make_denial(answer, language)
 
     def apply_rerun_answer(self, state: CallState, value: Any) -> tuple[CallState, Result | None]:
         """Let a call that may have run run again, or leave it out."""

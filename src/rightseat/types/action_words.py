@@ -32,9 +32,9 @@ reset 重置
 """
 # Words that also name things, as "order" and "book" do in "cancel_order".
 THINGS = ("mail", "email", "post", "store", "share")
-# What a question may begin with before its action.
+# What a question may begin with before its action. The tools of the demo begin with "demo".
 QUESTION_LEADS = """
-allow the step a an shall should may can could i we do you want would like me us to really please now
+allow the step demo a an shall should may can could i we do you want would like me us to really please now
 请 问 是 否 允 许 执 行 要 确 定 认 需 可 以 现 在 我 您 你 帮 为
 """
 # A question with one of these is not about one plain action.
@@ -49,6 +49,8 @@ CHINESE_ENDS = ("吧", "啊", "呀", "它", "这个", "一下")
 _QUESTION_LEADS, _NOT_PLAIN, _DELAYS, _FILL_WORDS = (
     frozenset(words.split()) for words in (QUESTION_LEADS, NOT_PLAIN, DELAYS, FILL_WORDS)
 )
+# What comes before in a tool's name says where it is from.
+_TOOL_SOURCE = re.compile(r"^(Allow|是否允许执行) [^\s，]*(?:__|[.:/])(?=\w+(?: with|，参数为) ?$)")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)*|[\u4e00-\u9fff]")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
@@ -70,8 +72,8 @@ _THING_ACTIONS = _ACTIONS["book"] | _ACTIONS["order"]
 def find_action(question: str) -> Words:
     """Return the words of a question from its action on; none where it does not ask about one action. Arguments do not
     count."""
-    head = _HUMP.sub(" ", unicodedata.normalize("NFKC", question.split("{", 1)[0])).lower()
-    words = _WORD.findall(head)
+    head = _TOOL_SOURCE.sub(r"\1 ", question.split("{", 1)[0])
+    words = _WORD.findall(unicodedata.normalize("NFKC", _HUMP.sub(" ", head)).lower())
     names_tool = words[:1] == ["allow"] or words[:4] == ["是", "否", "允", "许"]
     if _NOT_PLAIN.intersection(words):
         return ()

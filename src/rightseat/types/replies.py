@@ -188,8 +188,7 @@ def parse_consent(text: str, question: str = "") -> bool | None:
     action = find_action(question)
     verdicts: list[PhraseKind | None] = []
     for tokens in clauses:
-        said = [verdict for verdict in verdicts if verdict != "neutral"]
-        verdicts.append(judge_words(tokens, action, said))
+        verdicts.append(judge_words(tokens, action, verdicts))
     if None in verdicts:
         return False if is_no_with_reason(clauses, verdicts, action) else None
     return combine_verdicts(verdicts, text)
@@ -221,7 +220,7 @@ def judge_words(tokens: Tokens, action: Tokens, before: list[PhraseKind | None])
         return "no"
     is_chinese = any(map(_HAN.match, tokens))
     # "可以就订" is a condition.
-    agreed = [*before, *(() if is_chinese else kinds)]
+    agreed = [kind for kind in (*before, *(() if is_chinese else kinds)) if kind != "neutral"]
     if not agreed or not set(agreed) <= {"yes", "weak_yes"}:
         return verdict
     if not names_action(tokens if is_chinese else rest, action):

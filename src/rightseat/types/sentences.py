@@ -370,6 +370,7 @@ SENTENCES: dict[str, dict[Language, str]] = {
     },
     "result_shown": {"en": "{result}", "zh": "结果：{result}"},
     "result_denied": {"en": "All right, nothing was done.", "zh": "好的，没有执行。"},
+    "result_rest_denied": {"en": "The rest was not done.", "zh": "其余的没有执行。"},
     "result_failed": {"en": "That did not work: {problem}", "zh": "没有成功：{problem}"},
     "result_empty": {"en": "Nothing was found.", "zh": "没有找到。"},
     "result_more": {"en": "… and {count} more", "zh": "……还有 {count} 项"},

@@ -136,7 +136,8 @@ class Turn(Struct, frozen=True, kw_only=True):
     known_answer: str = ""
     """Answer that rules have computed from the client's data; a model that needs rules gives it unchanged."""
     caller_language: Language | None = None
-    """Language of the person in a sub-run, whose messages a model wrote."""
+    """Language of the person where the messages do not tell it: in a sub-run, whose messages a model wrote, and after
+    an answer in words, which is taken from them."""
     is_taken_over: bool = False
     """Whether its run goes on here after the worker that ran it has died, and had shown something."""
     take_overs: int = 0

@@ -287,12 +287,12 @@ class PromptAnswer:
             yield FinishChunk("length" if limited and not checker.ended else "stop")
 
     async def stream_from_results(self) -> AsyncIterator[ModelChunk]:
-        described = self.describe_results()
+        shown = results.list_results(self.prompt.messages)
+        described = self.describe_results() or results.format_refusal(shown, self.language)
         if described is not None:
             for chunk in self.make_text_chunks(described):
                 yield chunk
             return
-        shown = results.list_results(self.prompt.messages)
         sources = [message.text for message in self.prompt.messages if message.role != "assistant"]
         sources += [call.arguments for message in self.prompt.messages for call in message.calls]
         for again in (False, True):

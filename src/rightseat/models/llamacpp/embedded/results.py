@@ -9,7 +9,7 @@ from typing import Any
 
 from rightseat.types.language import Language
 from rightseat.types.messages import Message
-from rightseat.types.sentences import get_sentence
+from rightseat.types.sentences import SENTENCES, get_sentence
 from rightseat.types.text import decode_or_none
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -21,7 +21,7 @@ _FAILURE = re.compile(
     re.IGNORECASE,
 )
 _ABSENCE = re.compile(r"\b(?:not found|no results?|nothing)|没有|找不到", re.IGNORECASE)
-_CANCELLED_CODES = ("denied", "cancelled")
+_REFUSALS = {"denied": SENTENCES["call_denied"], "cancelled": SENTENCES["call_cancelled"]}
 _WORD = re.compile(r"[a-z0-9]{2,}|\d|[\u4e00-\u9fff]")
 _SHORT_RESULT = 60
 _ASKS_NUMBER = re.compile(r"\bhow (?:many|much|old|long|far|tall)\b|多少|几[个位天岁]", re.IGNORECASE)
@@ -124,16 +124,36 @@ def get_error(result: str) -> dict[str, Any] | None:
     return error if isinstance(error, dict) and "code" in error else None
 
 
+def is_refused(result: str) -> bool:
+    """Whether the person did not allow the call, or did not want to answer its question."""
+    return find_refusal(result) is not None
+
+
+def find_refusal(result: str) -> Language | None:
+    """Return the language of a refusal; None for other results, also where a service denied something."""
+    error = get_error(result) or {}
+    sentences = _REFUSALS.get(str(error.get("code")), {})
+    return next((language for language, sentence in sentences.items() if sentence == error.get("message")), None)
+
+
+def format_refusal(results: list[str], language: Language) -> str | None:
+    """Return the answer where the person refused a call; None where none was. A person who refuses in Chinese has the
+    result in Chinese."""
+    languages = {refusal for result in results if (refusal := find_refusal(result)) is not None}
+    return format_results(results, "zh" if "zh" in languages else language) if languages else None
+
+
 def format_results(results: list[str], language: Language) -> str:
     """Return an answer that shows the results as they are."""
-    return "\n\n".join(_format_result(result, language) for result in results)
+    shown = [_format_result(result, language) for result in results if not is_refused(result)]
+    if len(shown) < len(results):
+        shown.append(get_sentence("result_rest_denied" if shown else "result_denied", language))
+    return "\n\n".join(shown)
 
 
 def _format_result(result: str, language: Language) -> str:
     error = get_error(result)
     if error is not None:
-        if error["code"] in _CANCELLED_CODES:
-            return get_sentence("result_denied", language)
         return get_sentence("result_failed", language, problem=error.get("message") or error["code"])
     value = decode_or_none(result)
     if not result.strip() or value in ([], {}) or result.strip() == "null":

@@ -18,7 +18,8 @@ from rightseat.types.events import Usage
 from rightseat.types.language import Language
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Model, Prompt, RawPrompt, SamplingSettings, ToolChoice, ToolSpec
-from rightseat.types.sentences import SENTENCES
+from rightseat.types.sentences import SENTENCES, get_sentence
+from rightseat.types.tools import error_result
 
 Answer = str | tuple[str, dict[str, Any]]
 CLOCK = ToolSpec("clock", "Tell the time. Takes no input.", {"type": "object", "properties": {}})
@@ -206,6 +207,26 @@ async def test_a_number_that_stands_nowhere_is_tried_once_more() -> None:
     assert join_text(await ask(weights, make_result_prompt('{"number":"A7","items":12}'))) == "A7 has 12 items."
     weights = FakeWeights(["A7 has 13 items.", "A7 has 14 items."])
     assert join_text(await ask(weights, make_result_prompt('{"number":"A7","items":12}'))) == "number: A7\nitems: 12"
+
+
+@pytest.mark.demand("approvals.a_no_is_no_failure")
+@pytest.mark.parametrize("key", ["call_denied", "call_cancelled"])
+@pytest.mark.parametrize(
+    ("question", "language", "told"),
+    [
+        ("Book a table for 2", "en", "All right, nothing was done."),
+        ("订两个人的桌子", "zh", "好的，没有执行。"),
+        # The person asked in English and said no in Chinese.
+        ("Book a table for 2", "zh", "好的，没有执行。"),
+    ],
+)
+async def test_a_no_is_told_as_no_failure(key: str, question: str, language: Language, told: str) -> None:
+    weights = FakeWeights(["That did not work: The person did not allow this call."])
+    result = error_result(key.removeprefix("call_"), get_sentence(key, language)).text
+    chunks = await ask(weights, make_result_prompt(result, question))
+    assert join_text(chunks) == told
+    assert_finished(chunks, "stop")
+    assert weights.prompts == []
 
 
 async def test_the_same_call_is_not_made_twice() -> None:

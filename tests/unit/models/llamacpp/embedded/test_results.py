@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import json
 
-from rightseat.models.llamacpp.embedded.results import find_problem, format_results, list_results, list_unknown_numbers
+from rightseat.models.llamacpp.embedded.results import (
+    find_problem,
+    format_refusal,
+    format_results,
+    list_results,
+    list_unknown_numbers,
+)
 from rightseat.types.messages import text_message
 from tests.kit.cases import each_case
 
@@ -69,6 +75,16 @@ def test_numbers_of_the_question_are_known() -> None:
 def test_format_results(result: str, english: str, chinese: str) -> None:
     assert format_results([result], "en") == english
     assert format_results([result], "zh") == chinese
+
+
+def test_a_refusal_beside_results_and_one_of_a_service() -> None:
+    assert format_refusal(["A7 cancelled", DENIED], "en") == "A7 cancelled\n\nThe rest was not done."
+    assert format_refusal([DENIED, DENIED], "zh") == "好的，没有执行。"
+    denied = json.dumps({"error": {"code": "denied", "message": "No access to A7."}})
+    assert format_refusal([denied], "en") is None
+    assert format_results([denied], "en") == "That did not work: No access to A7."
+    odd = json.dumps({"error": {"code": ["denied"], "message": None}})
+    assert format_refusal([odd], "en") is None
 
 
 def test_what_is_left_out_is_said() -> None:
