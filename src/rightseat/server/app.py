@@ -53,6 +53,9 @@ log = logging.getLogger(__name__)
 
 # The client left before a response (nginx's code).
 CLIENT_CLOSED = 499
+CHAT_PATH = "/v1/chat/completions"
+MIN_PATH_SIMILARITY = 0.7
+"""How like a route's path an unknown path must be to be answered with it."""
 # Well-known routes of other servers: the nearest name would send their clients to a route of another purpose.
 _CHAT_INSTEAD = "is not served here: use /v1/chat/completions."
 _NOTHING_INSTEAD = "There is no such service here."
@@ -395,9 +398,17 @@ class RouteTable:
         if matches:
             allowed = ", ".join(sorted({route.method for _, route, _ in matches}))
             raise MethodNotAllowed(f"{path[:100]} takes {allowed}.", allow=allowed)
-        near = closest_match(path, [route.path for _, route, _ in self.routes])
-        hint = find_advice(path) or (f" Did you mean {near}?" if near else "")
-        raise NotFound(f"There is nothing at {path[:100]!r}.{hint}")
+        near = find_advice(path) or self.suggest_path(path)
+        raise NotFound(f"There is nothing at {path[:100]!r}.{near}")
+
+    def suggest_path(self, path: str) -> str:
+        """Return a question for the path that was meant: the start of the chat's path is continued, any other path
+        must be near a route's; empty if none is."""
+        paths = [route.path for _, route, _ in self.routes]
+        start = path.rstrip("/")
+        continues = start not in ("", CHAT_PATH) and CHAT_PATH.startswith(f"{start}/") and CHAT_PATH in paths
+        near = CHAT_PATH if continues else closest_match(path, paths, cutoff=MIN_PATH_SIMILARITY)
+        return f" Did you mean {near}?" if near else ""
 
 
 def find_advice(path: str) -> str:

@@ -14,8 +14,8 @@ _WIDE_LEADS = bytes(range(0xE3, 0xF5))
 """First bytes of characters from U+3000 on in UTF-8; no other byte of a character has these values."""
 
 
-def closest_match(word: str, known: Iterable[str]) -> str | None:
-    matches = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+def closest_match(word: str, known: Iterable[str], *, cutoff: float = 0.5) -> str | None:
+    matches = difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)
     return matches[0] if matches else None
 
 

@@ -21,13 +21,29 @@ async def post_body(url: str, target: str, **headers: str) -> tuple[int, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("path", "meant"), [("/chat/completion", "/chat/completions"), ("/v1/chat/completions/", "/v1/chat/completions")]
+    ("path", "meant"),
+    [
+        ("/chat/completion", "/chat/completions"),
+        ("/v1/chat/completions/", "/v1/chat/completions"),
+        ("/v1", "/v1/chat/completions"),
+        ("/v1/", "/v1/chat/completions"),
+        ("/v1/chat", "/v1/chat/completions"),
+        ("/v1/model", "/v1/models"),
+    ],
 )
 async def test_an_unknown_path_is_answered_with_the_nearest(path: str, meant: str) -> None:
     async with serve_runtime(Runtime(model=FakeModel())) as server:
         status, body = await post_body(server.url, path)
     assert status == 404
     assert f"Did you mean {meant}?".encode() in body
+
+
+@pytest.mark.parametrize("path", ["/nope", "/foo", "/wp-login.php", "//"])
+async def test_an_unknown_path_that_is_near_nothing_gets_no_guess(path: str) -> None:
+    async with serve_runtime(Runtime(model=FakeModel())) as server:
+        status, body = await post_body(server.url, path)
+    assert status == 404
+    assert b"Did you mean" not in body
 
 
 @pytest.mark.parametrize(
