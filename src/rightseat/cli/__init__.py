@@ -213,7 +213,7 @@ def chat(
     ] = None,
     help: Help = False,
 ) -> None:
-    """Chat in the terminal. Ctrl-C stops an answer, Ctrl-D ends the chat."""
+    """Chat in the terminal. Ctrl-C stops an answer, Ctrl-D or /quit ends the chat."""
     from rightseat.cli.chat import chat as run
 
     flags = _model_flags(llama_server, tool_format, publish, chat_template, precache, session_file)

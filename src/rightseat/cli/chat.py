@@ -42,6 +42,12 @@ from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.runtime import Runtime
 
 WIDTH = 100
+LEAVE_COMMANDS = frozenset({"/quit", "/exit", "quit", "exit"})
+HELP = (
+    "Type a question and press Enter; the conversation is remembered until you leave.",
+    "Ctrl-C stops an answer. Ctrl-D, /quit or /exit ends the chat.",
+    "Questions [y/n] ask for your approval: only a yes runs the call.",
+)
 
 # Text of a model or a tool must not control the terminal: only line breaks and tabs pass.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -146,7 +152,7 @@ def chat(
         if question is not None:
             return 0 if session.ask(question) else 1
         choice = choose_model(config)
-        screen.print_note(f"{choice.model} ({choice.why}). Ctrl-C stops an answer, Ctrl-D ends the chat.")
+        screen.print_note(f"{choice.model} ({choice.why}). Ctrl-C stops an answer, Ctrl-D ends the chat, /help helps.")
         for question in session.suggestions[:5]:
             screen.print_note(f"You could ask: {question}")
         session.run_loop()
@@ -208,8 +214,14 @@ class ChatSession:
                 continue
             except EOFError:
                 return
+            command = line.strip().lower()
+            if command in LEAVE_COMMANDS:
+                return
+            if command == "/help":
+                for sentence in HELP:
+                    self.screen.print_note(sentence)
             # An empty line asks a plugin's suggested question.
-            if line.strip() or self.attachments or (self.suggestions and not self.messages):
+            elif line.strip() or self.attachments or (self.suggestions and not self.messages):
                 self.ask(line)
 
     def ask(self, question: str) -> bool:

@@ -93,6 +93,23 @@ def test_a_conversation_is_remembered_until_ctrl_d() -> None:
     ]
 
 
+@pytest.mark.parametrize("typed", ["/quit", "/exit", "quit", " Exit "])
+def test_a_command_leaves_the_chat(typed: str) -> None:
+    keyboard = Keyboard("one", typed, "two")
+    with open_chat(stream_echo, keyboard) as (talk, out, _):
+        talk.run_loop()
+    assert out.getvalue() == "heard 1: one\n"
+    assert keyboard.lines == ["two"]
+
+
+def test_help_is_printed_beside_the_conversation() -> None:
+    with open_chat(stream_echo, Keyboard("/help", "how do I exit vim?")) as (talk, out, aside):
+        talk.run_loop()
+    assert out.getvalue() == "heard 1: how do I exit vim?\n"
+    assert len(aside.getvalue().splitlines()) == 3
+    assert "/quit" in aside.getvalue()
+
+
 def test_a_call_is_one_line_beside_the_answer() -> None:
     def add(a: int, b: int) -> int:
         """Add."""
