@@ -136,7 +136,8 @@ door = Door(
     format_error_for=refuse_as,
     hint=lambda base: f'<CopilotKit runtimeUrl="{base}{PATH}">',
     keyed_hint=lambda base: (
-        f'<CopilotKit runtimeUrl="{base}{PATH}" headers={{{{ Authorization: "Bearer $RIGHTSEAT_KEY" }}}}>'
+        f'<CopilotKit runtimeUrl="{base}{PATH}" '
+        "headers={{ Authorization: `Bearer ${process.env.RIGHTSEAT_KEY}` }}>"
     ),
     probes=PROBES,
 )

@@ -1,7 +1,8 @@
 """Front ends and how each is connected to this server, step by step, with a key and without one.
 
-A text in a shell reads the key from the variable RIGHTSEAT_KEY, in double quotes, so that the shell fills it in. In
-other texts `$RIGHTSEAT_KEY` stands for the key itself, which the page puts there when the text is copied.
+A text in a shell reads the key from the variable RIGHTSEAT_KEY, in double quotes, so that the shell fills it in, and a
+program reads it from its environment. In other texts `$RIGHTSEAT_KEY` stands for the key itself, which the page puts
+there when the text is copied.
 """
 
 from __future__ import annotations
@@ -183,6 +184,7 @@ def _copilotkit(base: str) -> FrontEnd:
             "      <CopilotSidebar />\n    </CopilotKit>\n  );\n}"
         )
 
+    key = " headers={{ Authorization: `Bearer ${process.env.RIGHTSEAT_KEY}` }}"
     return FrontEnd(
         id="copilotkit",
         title="CopilotKit (React)",
@@ -199,7 +201,7 @@ def _copilotkit(base: str) -> FrontEnd:
                     "zh": "来自其他地址的页面需要在 rightseat.toml 的 [server] cors 中列出。",
                 },
                 file="App.jsx",
-                text=StepTexts(component(f' headers={{{{ Authorization: "Bearer {KEY}" }}}}'), component("")),
+                text=StepTexts(component(key), component("")),
             ),
         ),
     )

@@ -173,10 +173,10 @@ def read_docker_environment(arguments: list[str]) -> dict[str, str]:
 
 
 def find_header(text: str, desk: Desk) -> dict[str, str]:
-    """Return the header that a text names, with the key in the place of its name, as the page puts it there."""
-    match = re.search(r'"?Authorization"?: "(.*?)"', text)
+    """Return the header that a text of JavaScript names, with the key that its environment has."""
+    match = re.search(r"headers=\{\{ Authorization: `(.*?)` \}\}", text)
     assert (match is not None) == desk.keyed
-    return {"authorization": match[1].replace("$RIGHTSEAT_KEY", SECRET)} if match else {}
+    return {"authorization": match[1].replace("${process.env.RIGHTSEAT_KEY}", SECRET)} if match else {}
 
 
 async def test_every_front_end_is_connected_by_its_lines(desk: Desk) -> None:
