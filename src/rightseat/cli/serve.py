@@ -183,6 +183,7 @@ def serve(arguments: ServeArguments) -> None:
     settings = config.server
     log.configure_logging(settings.log, settings.log_level, foreign_text=not config.production)
     service.check_exposure(config)
+    service.warn_of_short_keys(config)
     if settings.workers != 1:
         # Imported here: one worker needs nothing of it.
         from rightseat.cli.workers import count_workers, supervise

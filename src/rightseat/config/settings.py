@@ -129,6 +129,11 @@ class JwtSettings(Struct, frozen=True, kw_only=True):
     """The claim whose value is the owner's name."""
 
 
+MIN_KEY_CHARS = 16
+"""Shorter keys are accepted with a warning."""
+SHORT_KEY_FIX = "give each a longer key, such as openssl rand -hex 24 prints"
+
+
 class AuthSettings(Struct, frozen=True, kw_only=True):
     keys: dict[str, Secret] = {}
     """Keys by owner's name. The value is a reference, `env:NAME` or `file:PATH`, never the key itself."""
@@ -145,6 +150,11 @@ class AuthSettings(Struct, frozen=True, kw_only=True):
     @property
     def required(self) -> bool:
         return bool(self.keys or self.proxy_header or self.jwt)
+
+    def describe_short_keys(self) -> str:
+        """Return a sentence that names the owners whose key is easily guessed; empty if there are none."""
+        owners = [owner for owner, key in self.keys.items() if len(key.reveal()) < MIN_KEY_CHARS]
+        return f"fewer than {MIN_KEY_CHARS} characters are easily guessed: {', '.join(owners)}" if owners else ""
 
 
 class ModelSettings(Struct, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ from rightseat.config.imports import import_object
 from rightseat.config.installation import format_extra_command, format_install_command
 from rightseat.config.load import load_config
 from rightseat.config.secret import Secret, mask
-from rightseat.config.settings import Config, ModelSettings
+from rightseat.config.settings import SHORT_KEY_FIX, Config, ModelSettings
 from rightseat.doctor.client import REACH_SECONDS, ProbeClient, Unreachable
 from rightseat.doctor.result import CheckResult, broken, good, skipped
 from rightseat.errors import ConfigError
@@ -115,7 +115,9 @@ def check_config(path: Path | None) -> tuple[Config | None, list[CheckResult]]:
     location = str(config.path) if config.path else "none; create ./rightseat.toml to change settings"
     lines = [good("config", location)]
     if count := len(config.auth.keys) + sum(count_secrets(model.options) for model in config.models.values()):
-        lines.append(good("secrets", f"all {count} are set"))
+        lines.append(good("secrets", f"{count} set"))
+    if problem := config.auth.describe_short_keys():
+        lines.append(skipped("keys", problem, f"{SHORT_KEY_FIX} in [auth.keys]"))
     return config, lines
 
 

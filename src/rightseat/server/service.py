@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from rightseat.config.settings import Config, ModelSettings
+from rightseat.config.settings import SHORT_KEY_FIX, Config, ModelSettings
 from rightseat.config.stamps import FileStamps, read_stamp, read_stamps
 from rightseat.errors import ConfigError
 from rightseat.http.auth import Authenticator, JwtVerifier, fetch_jwks
@@ -23,6 +23,12 @@ from rightseat.wiring.lookup import load_all
 from rightseat.wiring.runtime import Runtime
 from rightseat.wiring.storage import compute_setup_digest, make_thread_runs, open_store
 from rightseat.wiring.systems import check_system
+
+
+def warn_of_short_keys(config: Config) -> None:
+    """Log one warning where keys are short."""
+    if problem := config.auth.describe_short_keys():
+        log.warning("[auth.keys]: %s; %s", problem, SHORT_KEY_FIX)
 
 
 def check_exposure(config: Config) -> None:

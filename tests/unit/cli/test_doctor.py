@@ -69,6 +69,21 @@ def format_http_response(status: int) -> bytes:
     return f"HTTP/1.1 {status} X\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}".encode()
 
 
+async def test_secrets_are_counted_and_a_short_key_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANN_KEY", "0123456789abcde")
+    monkeypatch.setenv("BOB_KEY", "0123456789abcdef")
+    keys = '[auth.keys]\nbob = "env:BOB_KEY"\n'
+    lines = await check_config_text(folder, DEMO + keys)
+    assert [line.why for line in lines if line.what == "secrets"] == ["1 set"]
+    assert [line for line in lines if line.what == "keys"] == []
+    lines = await check_config_text(folder, f'{DEMO}{keys}ann = "env:ANN_KEY"\n')
+    assert [line.why for line in lines if line.what == "secrets"] == ["2 set"]
+    [line] = [line for line in lines if line.what == "keys"]
+    assert (line.state, line.is_untried) == ("skipped", False)
+    assert line.why == "fewer than 16 characters are easily guessed: ann"
+    assert list_broken(lines) == []
+
+
 @pytest.mark.demand("doctor.without_server_doctor_checks")
 async def test_a_good_setup_has_nothing_broken(folder: Path) -> None:
     found = await check_config_text(folder, DEMO)

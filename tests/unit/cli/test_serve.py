@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from tests.kit.client import RawHttpClient
 from tests.kit.server import RightseatProcess
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.kit.waiting import wait_until
@@ -66,3 +67,16 @@ async def test_a_reload_by_signal_is_said() -> None:
         server.send_signal(signal.SIGHUP)
         await wait_until(lambda: "reloaded" in server.stderr)
         assert b'"b"' in await send_raw(server, format_get("/v1/models"))
+
+
+async def test_a_short_key_is_warned_of_once_and_works() -> None:
+    config = '[auth.keys]\nann = "env:ANN_KEY"\nbob = "env:BOB_KEY"\n'
+    env = {"ANN_KEY": "ann-sesame-1", "BOB_KEY": "b" * 16}
+    async with RightseatProcess(model="scripted:demo", config=config, env=env) as server:
+        async with RawHttpClient(server.url) as client:
+            await client.get("/v1/models", {"authorization": "Bearer ann-sesame-1"})
+            assert (await client.read_head()).status == 200
+        [line] = [line for line in server.stderr.splitlines() if "[auth.keys]" in line]
+    assert "warning" in line
+    assert "fewer than 16 characters are easily guessed: ann;" in line
+    assert "sesame" not in server.stderr
