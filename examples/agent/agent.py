@@ -1,6 +1,6 @@
 """A whole agent: functions of this program as tools of a model behind /v1, by the official OpenAI client.
 
-    python agent.py "What will the weather be in Glasgow over the next 4 days?"
+    python agent.py "What will the weather be in London over the next 4 days?"
 
 The model asks for calls, this program runs them and posts the results, until the model answers in text.
 """

@@ -27,9 +27,9 @@ def make_call(name: str, location: str, **arguments: Any) -> dict[str, Any]:
 SCRIPT = {
     "turns": [
         {
-            "when": {"user": "Glasgow"},
+            "when": {"user": "London"},
             "say": "Two calls.",
-            "calls": [make_call(FORECAST, "San Francisco, CA", num_days=4), make_call(WEATHER, "Glasgow")],
+            "calls": [make_call(FORECAST, "San Francisco, CA", num_days=4), make_call(WEATHER, "London")],
         },
         {"when": {"user": "tomorrow"}, "calls": [make_call(FORECAST, "Oslo", num_days=99)]},
         {"when": {}, "say": "It was: {result}"},
@@ -52,7 +52,7 @@ async def test_the_agent_runs_the_calls_of_the_model(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text(json.dumps(SCRIPT), "utf-8")
     async with RightseatProcess(model=f"scripted:{script}") as server:
-        answer, calls = await run_agent(python, server, "What is the weather in San Francisco and Glasgow?")
+        answer, calls = await run_agent(python, server, "What is the weather in San Francisco and London?")
         assert calls.count("→ ") == 2
         assert f'→ {FORECAST}({{"location":"San Francisco, CA"' in calls
         assert '"sky": "cloudy"' in answer
