@@ -119,6 +119,7 @@ NOT_RUN = {
 }
 # Pattern of a line of an example's README → the test that runs it as pasted, in a copy of the example.
 EXAMPLES_RUN_BY = {
+    r"export PATH=": "tests/docs/examples/test_index.py",
     r"rightseat serve$": "tests/peers/test_examples.py",
     r"cd functions && rightseat serve$": "tests/docs/examples/test_openbb.py",
     r"rightseat doctor --openbb http://127\.0\.0\.1:7777$": "tests/docs/examples/test_openbb.py",
