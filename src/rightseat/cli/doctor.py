@@ -117,7 +117,8 @@ def print_report(checks: AsyncIterator[CheckResult], *, as_json: bool) -> int:
 
 
 def format_verdict(lines: Sequence[CheckResult]) -> str:
-    """Format the last line. Only where everything was checked does it say that everything works."""
+    """Format the last line. It says that everything works only where no check is broken or lacked something that the
+    operator can give; a check that does not apply, or that was too fast to measure, is in its own line alone."""
     bad = sum(line.state == "broken" for line in lines)
     unknown = [line.what for line in lines if line.is_untried]
     if bad:
