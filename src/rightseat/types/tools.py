@@ -51,6 +51,8 @@ def error_result(code: str, message: str) -> Result:
     return Result({"error": {"code": code, "message": message}}, failed=True)
 
 
+UNDEFINED_RESULT = "undefined_result"
+"""Code of the error of a calculation that was read well and has no result: its message is the answer."""
 RERUN_ACTION, RERUN_RETRY, RERUN_SKIP = "then", "retry", "skip"
 """Field and values of the answer to the question whether something that may have run shall run again."""
 UNANSWERED = error_result("not_answered", "This call was never answered.").text

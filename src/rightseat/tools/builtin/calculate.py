@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rightseat.tools.builtin.expression import CalculationError, Clock, compute, format_value, utc_now
+from rightseat.tools.builtin.expression import CalculationError, Clock, UndefinedResult, compute, format_value, utc_now
 from rightseat.tools.function import tool
-from rightseat.types.tools import Result, error_result
+from rightseat.types.tools import UNDEFINED_RESULT, Result, error_result
+
+MAX_QUOTED = 100
+"""The longest expression that an error repeats."""
+
+
+def describe_undefined(expression: str, reason: str) -> str:
+    """Return the sentence for an expression that can be read and has no result."""
+    subject = expression.strip() if len(expression) <= MAX_QUOTED else "The expression"
+    return f"{subject} cannot be computed: {reason[:1].lower()}{reason[1:]}"
 
 
 def evaluate_expression(expression: str, clock: Clock = utc_now) -> str:
@@ -35,6 +44,8 @@ def run_calculation(expression: str) -> Result:
     """
     try:
         return Result(evaluate_expression(expression))
+    except UndefinedResult as error:
+        return error_result(UNDEFINED_RESULT, describe_undefined(expression, str(error)))
     except CalculationError as error:
         return error_result("invalid_expression", str(error))
 

@@ -16,6 +16,11 @@ from rightseat.types.language import Language
 MAX_LISTED = 20
 _DATE = re.compile(r"(\d{4}-\d{2}-\d{2}) \((\w+)\)")
 _MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}) (\S+) \((\w+)(?:, ([\w/+-]+))?\)")
+_REASONS_ZH = {
+    "division by zero.": "除数为零。",
+    "a negative number has no real square root.": "负数没有实数平方根。",
+    "the result is too large or not a real number.": "结果过大或不是实数。",
+}
 _CURRENCIES = ("$", "€", "£", "¥", "￥", "₹")
 
 
@@ -23,11 +28,20 @@ def describe_result(question: str, arguments: Mapping[str, str], result_text: st
     """Return a sentence for the result of `calculate` or `table_query`, called with these arguments; an empty one for
     an expression that `calculate` would refuse as too long, which only a client makes up."""
     if (problem := find_error(result_text)) is not None:
-        return f"无法计算：{problem}" if language == "zh" else f"That cannot be computed: {problem}"
+        return describe_problem(problem, language)
     if "sql" in arguments:
         return describe_table(arguments, result_text, language)
     expression = arguments.get("expression", question)
     return "" if len(expression) > MAX_LENGTH else describe_calculation(expression, result_text, language)
+
+
+def describe_problem(problem: str, language: Language) -> str:
+    """Return the sentence for the message of a failed call, which may be a sentence on the expression already."""
+    subject, is_sentence, reason = problem.partition(" cannot be computed: ")
+    if language == "zh":
+        known = _REASONS_ZH.get(reason, reason)
+        return f"{subject} 无法计算：{known}" if is_sentence else f"无法计算：{problem}"
+    return problem if is_sentence else f"That cannot be computed: {problem}"
 
 
 def find_error(result_text: str) -> str | None:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rightseat.tools.builtin.calculate import evaluate_expression
+from rightseat.tools.builtin.calculate import evaluate_expression, run_calculation
 from rightseat.tools.builtin.describe import describe_result
 from rightseat.tools.builtin.expression import CalculationError
 from rightseat.tools.builtin.match_calculation import match_calculation
@@ -130,9 +130,16 @@ def test_a_result_is_told_in_the_persons_language(question: str, sentence: str) 
 
 
 def test_a_failed_call_is_told() -> None:
-    failed = '{"error":{"code":"invalid_expression","message":"Division by zero."}}'
-    assert describe_result("5/0", {"expression": "5/0"}, failed, "en") == "That cannot be computed: Division by zero."
-    assert describe_result("5/0", {"expression": "5/0"}, failed, "zh") == "无法计算：Division by zero."
+    failed = '{"error":{"code":"invalid_expression","message":"Unexpected \'3\'."}}'
+    assert describe_result("2 3", {"expression": "2 3"}, failed, "en") == "That cannot be computed: Unexpected '3'."
+    assert describe_result("2 3", {"expression": "2 3"}, failed, "zh") == "无法计算：Unexpected '3'."
+    undefined = run_calculation("5/0").text
+    sentence = "5/0 cannot be computed: division by zero."
+    assert undefined == f'{{"error":{{"code":"undefined_result","message":"{sentence}"}}}}'
+    assert describe_result("5/0", {"expression": "5/0"}, undefined, "en") == sentence
+    assert describe_result("5/0", {"expression": "5/0"}, undefined, "zh") == "5/0 无法计算：除数为零。"
+    too_long = run_calculation("1+" * 60 + "1/0").text
+    assert "The expression cannot be computed: division by zero." in too_long
 
 
 @pytest.mark.parametrize(

@@ -312,7 +312,8 @@ class PromptAnswer:
             yield chunk
 
     def describe_results(self) -> str | None:
-        """Return the answer of the shortcuts whose tools were called; None if one has none, or a call failed."""
+        """Return the answer of the shortcuts whose tools were called; None if one has none, or a call failed
+        so that another may succeed."""
         calls = {call.id: call for message in self.prompt.messages for call in message.calls}
         sentences: list[str] = []
         for message in results.list_result_messages(self.prompt.messages):
@@ -320,7 +321,7 @@ class PromptAnswer:
             shortcut = self.shortcuts.get(call.name) if call is not None else None
             text = results.remove_fence(message.text)
             arguments = decode_or_none(call.arguments) if call is not None else None
-            if shortcut is None or shortcut.describe is None or results.get_error(text):
+            if shortcut is None or shortcut.describe is None or not results.is_final(text):
                 return None
             if not isinstance(arguments, dict) or arguments.keys() - shortcut.parameters:
                 return None

@@ -11,6 +11,7 @@ from rightseat.types.language import Language
 from rightseat.types.messages import Message
 from rightseat.types.sentences import SENTENCES, get_sentence
 from rightseat.types.text import decode_or_none
+from rightseat.types.tools import UNDEFINED_RESULT
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _LIST_MARKS = re.compile(r"^\s*\d{1,2}[.)、]\s", re.MULTILINE)
@@ -141,6 +142,12 @@ def format_refusal(results: list[str], language: Language) -> str | None:
     result in Chinese."""
     languages = {refusal for result in results if (refusal := find_refusal(result)) is not None}
     return format_results(results, "zh" if "zh" in languages else language) if languages else None
+
+
+def is_final(result: str) -> bool:
+    """Whether a result answers the question: one of a call that succeeded, or that has no result at any time."""
+    error = get_error(result)
+    return error is None or error["code"] == UNDEFINED_RESULT
 
 
 def format_results(results: list[str], language: Language) -> str:

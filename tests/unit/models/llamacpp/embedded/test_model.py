@@ -13,6 +13,7 @@ from rightseat.models.llamacpp.embedded.model import EmbeddedModel
 from rightseat.models.llamacpp.embedded.plain_chat import EXAMPLES
 from rightseat.models.llamacpp.embedded.shortcuts import BUILTIN_SHORTCUTS, Shortcut
 from rightseat.models.llamacpp.model import LlamaCppModel
+from rightseat.tools.builtin.calculate import run_calculation
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart, UsageChunk
 from rightseat.types.events import Usage
 from rightseat.types.language import Language
@@ -267,6 +268,18 @@ async def test_short_forms_of_chats_are_known() -> None:
     spec = ToolSpec("calculate", "", {"properties": {"expression": {}}})
     calls = list_calls(await ask(FakeWeights(), make_prompt("wats 15% of 240?", tools=(spec,))))
     assert [name for name, _ in calls] == ["calculate"]
+
+
+async def test_a_calculation_without_a_result_is_answered_with_the_reason() -> None:
+    spec = ToolSpec("calculate", "", {"properties": {"expression": {}}})
+    call = ToolCall("1", "calculate", '{"expression": "5/0"}')
+    messages = (
+        text_message("user", "What is 5/0?"),
+        Message("assistant", (), calls=(call,)),
+        text_message("tool", run_calculation("5/0").text, call_id="1"),
+    )
+    chunks = await ask(FakeWeights(), replace(make_prompt("", tools=(spec,)), messages=messages))
+    assert join_text(chunks) == "5/0 cannot be computed: division by zero."
 
 
 async def test_a_value_that_a_related_question_lacks_is_asked_for() -> None:
