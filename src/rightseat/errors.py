@@ -93,6 +93,8 @@ class RightseatError(Exception):
         self.message = message
         self.retry_after = retry_after
         self.param = param
+        self.upstream = ""
+        """Scheme, host and port of the server that could not be called: for the operator's log, never for a client."""
 
     @classmethod
     def link(cls) -> str:

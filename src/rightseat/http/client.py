@@ -307,6 +307,11 @@ class HttpClient:
         self._idle: list[Connection] = []
         self._stale_timer: asyncio.TimerHandle | None = None
 
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port of the server, without credentials."""
+        return str(self._url.origin())
+
     async def send(self, head: bytes, body: bytes | None, deadline: float) -> Response:
         """Send a request and return its Response. Raises ConnectTimeout, or TimeoutError at `deadline`.
 

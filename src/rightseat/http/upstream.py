@@ -107,7 +107,9 @@ async def send_request(
     try:
         return await client.send(head, body, deadline)
     except OSError as error:
-        raise errors.from_exception(error, seconds, client.connect_timeout) from error
+        failure = errors.from_exception(error, seconds, client.connect_timeout)
+        failure.upstream = client.origin
+        raise failure from error
 
 
 async def read_head(

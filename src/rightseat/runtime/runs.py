@@ -152,8 +152,9 @@ class RunSupervisor:
         incident = context.make_incident(failed, name, source, self.environment, cause)
         log.log(
             LOG_LEVELS[failed.fault],
-            "run failed: %s (%s) at %s after %d ms",
+            "run failed: %s (%s) at %s after %d ms%s",
             *(failed.code, failed.fault, name[:64], incident.latency * 1000),
+            f": {error.upstream} was called" if error is not None and error.upstream else "",
             extra={"fields": incident.log_fields()},
             exc_info=cause if failed.message == INTERNAL_ERROR.message else None,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 
 import pytest
 
@@ -80,3 +81,20 @@ async def test_a_short_key_is_warned_of_once_and_works() -> None:
     assert "warning" in line
     assert "fewer than 16 characters are easily guessed: ann;" in line
     assert "sesame" not in server.stderr
+
+
+async def test_a_models_server_that_is_not_there_is_named_in_the_log_alone() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/v1?key=hidden"
+    config = f'[models.default]\nspec = "openai:x"\nbase_url = "{url}"\ntries = 1\n'
+    async with RightseatProcess(config=config, env={"OPENAI_API_KEY": "sk-test-0123456789"}) as server:
+        async with RawHttpClient(server.url) as client:
+            await client.post_json("/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}]})
+            assert (await client.read_head()).status == 502
+            body = (await client.read_body()).decode()
+        await wait_until(lambda: "run failed" in server.stderr)
+    [line] = [line for line in server.stderr.splitlines() if "run failed" in line]
+    assert line.endswith(f"http://127.0.0.1:{port} was called")
+    assert "cannot be reached" in body
+    assert str(port) not in body

@@ -144,7 +144,7 @@ class FetchSession:
             ) from None
         except OSError:
             raise UpstreamRefused(
-                f"Host {target.host[:100]!r} cannot be reached. Check the address, or try again later."
+                f"Host {target.name!r} cannot be reached. Check the address, or try again later."
             ) from None
 
     async def exchange(

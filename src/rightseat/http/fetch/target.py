@@ -32,6 +32,12 @@ class Target(Struct, frozen=True):
     def origin(self) -> tuple[str, str, int]:
         return self.scheme, self.host, self.port
 
+    @property
+    def name(self) -> str:
+        """Host and port, for messages."""
+        host = self.host[:100]
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+
 
 def parse_target(text: str) -> Target:
     """Parse a URL; raises AddressRefused."""
