@@ -57,7 +57,10 @@ def find_key_lines(text: str) -> dict[Key, int]:
 
 
 def find_line(lines: dict[Key, int], key: Key) -> int | None:
-    """Return the line of a key, or of the nearest table around it (keys of inline tables have none)."""
+    """Return the line of a key, or of the first table in it ([assistants.NAME] for `assistants`), or of the nearest
+    table around it (keys of inline tables have none)."""
+    if key not in lines and (inner := [number for name, number in lines.items() if name[: len(key)] == key]):
+        return min(inner)
     for length in range(len(key), 0, -1):
         if number := lines.get(key[:length]):
             return number

@@ -119,6 +119,7 @@ tools = ["clock"]
     ("text", "complaint"),
     [
         ("[server]\nport = 70000", "FILE:2: server.port: expected a whole number <= 65535."),
+        ("[server]\n[asistants.default]\nsystem = 'x'", "FILE:2: asistants: unknown key. Did you mean assistants?"),
         ("[server]\nzzz = 1", "FILE:2: server.zzz: unknown key. Known here: host, port,"),
         ("server = 1", "FILE:1: server: expected a table, got a whole number."),
         ("models = 1", "FILE:1: models: expected tables such as [models.NAME], got a whole number."),
