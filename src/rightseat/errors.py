@@ -105,9 +105,13 @@ INTERNAL_ERROR = RightseatError("Something went wrong in the server. Its log has
 """What a client learns of an exception that nobody expected."""
 
 
-def make_internal_error(cause: Exception) -> RightseatError:
-    """Return INTERNAL_ERROR with the exception that nobody expected as its cause, for the operator."""
+def make_internal_error(cause: Exception, detail: str = "") -> RightseatError:
+    """Return INTERNAL_ERROR with the exception that nobody expected as its cause, for the operator.
+
+    `detail` is the error's text for a caller in this process; `message`, which doors send, never has it.
+    """
     error = RightseatError(INTERNAL_ERROR.message)
+    error.args = (detail or error.message,)
     error.__cause__ = cause
     return error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Never
 
 from msgspec import Struct
 
@@ -47,6 +47,11 @@ class ModelAnswer(Struct, frozen=True):
     unchecked_calls: Mapping[str, bool]
     """Those of them that have no end yet, because nothing guarantees that their arguments are valid, with whether
     arguments were sent."""
+
+
+def refuse_chunk(chunk: Never) -> Never:
+    """Raise for what a model yields that is no ModelChunk: its author has to change it."""
+    raise TypeError(f"A model's stream yields chunks such as rightseat.TextChunk, not {type(chunk).__name__}.")
 
 
 class EventAssembler:
@@ -108,7 +113,7 @@ class EventAssembler:
             case chunks.FinishChunk(reason, report):
                 self.reason, self.report = reason, report
             case _:
-                assert_never(chunk)
+                refuse_chunk(chunk)
 
     def add_text(self, text: str, refusal: bool, logprobs: object) -> list[Event]:
         if not text and logprobs is None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.errors import Incomplete
+from rightseat.errors import INTERNAL_ERROR, Incomplete, make_internal_error
 from rightseat.http.agui.visible_branch import load_entries, visible_branch
+from rightseat.runtime.incidents import current_causes
 from rightseat.runtime.runs import new_id, to_error
 from rightseat.types.events import CallResult, Event, Interrupt, RunFailed, RunFinished, RunFinishReason, Usage
 from rightseat.types.messages import Message, ToolCall, text_message
+from rightseat.types.model import Model, unwrap_model
 from rightseat.types.output import RunOutput, make_messages
+from rightseat.types.streams import closing
 from rightseat.types.threads import ThreadStore, UserInput
 from rightseat.types.turn import InterruptAnswer, Owner, Turn
 
@@ -61,6 +64,23 @@ class Answer(Struct, frozen=True, kw_only=True):
     def messages(self) -> tuple[Message, ...]:
         """History with this answer."""
         return (*self.turn.messages, *self.output)
+
+
+async def collect_answer(turn: Turn, stream: AsyncIterator[Event], model: Model | None) -> Answer:
+    """Make an answer of a stream; raise the error of a failed run, from the exception that nobody expected."""
+    causes: list[Exception] = []
+    token = current_causes.set(causes)
+    try:
+        async with closing(stream) as events:
+            collected = [event async for event in events]
+    finally:
+        current_causes.reset(token)
+    last = collected[-1] if collected else None
+    if causes and isinstance(last, RunFailed) and last.message == INTERNAL_ERROR.message:
+        runner = f"the model {type(unwrap_model(model)).__name__}" if model else "the assistant"
+        detail = f"A run of {runner} failed: {type(causes[-1]).__name__}. That exception is the cause of this error."
+        raise make_internal_error(causes[-1], detail)
+    return make_answer(turn, collected)
 
 
 def make_answer(turn: Turn, events: Sequence[Event]) -> Answer:

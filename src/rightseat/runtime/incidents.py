@@ -45,6 +45,14 @@ NO_REQUEST = RequestInfo("", "", "run")
 """Request of a run without one: started by a library call or a command."""
 current_request: ContextVar[RequestInfo | None] = ContextVar("arrival", default=None)
 current_run: ContextVar[tuple[str, str] | None] = ContextVar("thread and run", default=None)
+current_causes: ContextVar[list[Exception] | None] = ContextVar("causes", default=None)
+"""Exceptions that nobody expected in the runs of a caller in this process, which wants to have them."""
+
+
+def report_cause(error: Exception) -> None:
+    """Add an exception that nobody expected to the current caller's list, if the caller is in this process."""
+    if (causes := current_causes.get()) is not None:
+        causes.append(error)
 
 
 def current_thread_and_run() -> tuple[str, str]:

@@ -13,7 +13,15 @@ from msgspec.structs import replace
 
 from rightseat.errors import INTERNAL_ERROR, Restarting, RightseatError, TimedOut, Unavailable, error_class_for
 from rightseat.http.descriptors import find_descriptor_error
-from rightseat.runtime.incidents import Environment, Incident, IncidentSource, RequestInfo, RunContext, build_incident
+from rightseat.runtime.incidents import (
+    Environment,
+    Incident,
+    IncidentSource,
+    RequestInfo,
+    RunContext,
+    build_incident,
+    report_cause,
+)
 from rightseat.types.agents import Responder
 from rightseat.types.events import (
     Event,
@@ -126,6 +134,7 @@ class RunSupervisor:
         except Exception as error:
             failed = find_descriptor_error(error) or RightseatError(INTERNAL_ERROR.message)
             failed.__cause__ = error
+            report_cause(error)
         finally:
             timer.cancel()
             self.remove_run(run)

@@ -9,7 +9,7 @@ import inspect
 import re
 import threading
 import typing
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Annotated, Any, overload
 
 from rightseat.errors import ConfigError, ToolThreadsExhausted
@@ -218,7 +218,20 @@ def _check_function(title: str, function: Function, signature: ToolSignature, is
 
 
 def as_tool(function: Tool | Function) -> Tool:
-    return function if isinstance(function, Tool) else tool(function)
+    """Return a Tool as it is, and a function as a Tool. Raises ConfigError for anything else."""
+    if isinstance(function, Tool):
+        return function
+    if not callable(function):
+        advice = "Give functions, or tools that @rightseat.tool has made, such as tools=[add]."
+        raise ConfigError(f"tools: {function!r:.64} is a {type(function).__name__}, not a function or a tool. {advice}")
+    return tool(function)
+
+
+def as_tools(functions: Iterable[Tool | Function]) -> tuple[Tool, ...]:
+    """Return the tools of an argument `tools`. Raises ConfigError if it is no list of functions and tools."""
+    if not isinstance(functions, Iterable):
+        raise ConfigError(f"tools: a {type(functions).__name__} is no list. Give a list of functions: tools=[add].")
+    return tuple(map(as_tool, functions))
 
 
 def _make_inline_handler(function: Function, signature: ToolSignature) -> ToolHandler:

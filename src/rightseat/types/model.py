@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
+from rightseat.errors import ConfigError
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.events import Usage
 from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, MessagePart
@@ -334,13 +336,30 @@ ADAPTED_MODELS: WeakValueDictionary[int, AdaptedModel] = WeakValueDictionary()
 
 
 def adapt_model(model: ModelLike) -> Model:
-    """Return a Model as it is, and another object with `stream` as an AdaptedModel, the same one each time."""
+    """Return a Model as it is, and another object with `stream` as an AdaptedModel, the same one each time. Raises
+    ConfigError for anything else."""
+    check_model(model)
     if isinstance(model, Model):
         return model
     adapted = ADAPTED_MODELS.get(id(model))
     if adapted is None:
         adapted = ADAPTED_MODELS[id(model)] = AdaptedModel(model)
     return adapted
+
+
+def check_model(model: object) -> None:
+    """Raise ConfigError for an object that cannot be a model: its `stream` is missing or no async generator."""
+    if isinstance(model, type):
+        raise ConfigError(f"model: {model.__name__} is a class. Give an object of it, such as {model.__name__}().")
+    name, stream = type(model).__name__, getattr(model, "stream", None)
+    if isinstance(model, str):
+        raise ConfigError("model: a spec is for Runtime(model=…). Give an Assistant an object with `stream`.")
+    if not callable(stream):
+        advice = "Give a spec such as 'openai:gpt-5-mini', or an object with `async def stream(self, prompt)`."
+        raise ConfigError(f"model: {name} has no method stream. {advice}")
+    if inspect.isgeneratorfunction(stream) or inspect.iscoroutinefunction(stream):
+        advice = "Write `async def stream(self, prompt)` and yield chunks such as rightseat.TextChunk in it."
+        raise ConfigError(f"model: the method stream of {name} is no async generator. {advice}")
 
 
 Ability = TypeVar("Ability")
@@ -352,6 +371,14 @@ def find_protocol(model: Model | None, protocol: type[Ability]) -> Ability | Non
     while not isinstance(inner, protocol):
         if not isinstance(inner, ModelWrapper | AdaptedModel):
             return None
+        inner = inner.model if isinstance(inner, ModelWrapper) else inner.source
+    return inner
+
+
+def unwrap_model(model: Model) -> object:
+    """Return the object that was passed as a model, without its wrappers."""
+    inner: Any = model
+    while isinstance(inner, ModelWrapper | AdaptedModel):
         inner = inner.model if isinstance(inner, ModelWrapper) else inner.source
     return inner
 

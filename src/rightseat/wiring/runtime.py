@@ -23,7 +23,7 @@ from rightseat.middleware.metrics import UNKNOWN, RunMetrics
 from rightseat.middleware.quota import Ledger, Quotas, UsageTracker, enforce_quotas
 from rightseat.middleware.recording import RecordingMode, record_runs
 from rightseat.middleware.tracing import Tracing
-from rightseat.runtime.answer import Answer, AnswerValues, make_answer, make_turn
+from rightseat.runtime.answer import Answer, AnswerValues, collect_answer, make_turn
 from rightseat.runtime.incidents import Environment
 from rightseat.runtime.metrics import Metrics
 from rightseat.runtime.model_names import (
@@ -37,7 +37,7 @@ from rightseat.runtime.responders import ResponderRegistry, add_handoff_tools
 from rightseat.runtime.runs import DEFAULT_ASSISTANT, RunSupervisor, RuntimeLimits
 from rightseat.runtime.threads import ThreadRuns
 from rightseat.stores.memory import MemoryStore
-from rightseat.tools.function import as_tool
+from rightseat.tools.function import as_tools
 from rightseat.types.agents import AgentSource, AgentThreadState, Layer, RememberingSource, RemoteAgentInfo, Responder
 from rightseat.types.events import Event, Usage
 from rightseat.types.live import ConfigRegistry, EngineState, RemoteEngine
@@ -143,7 +143,7 @@ class Runtime:
             infos.setdefault(DEFAULT_ASSISTANT, ModelInfo(*split_spec(model)))
             model = make_model(model)
         if model is not None:
-            default = Assistant(DEFAULT_ASSISTANT, adapt_model(model), system, tuple(map(as_tool, tools)))
+            default = Assistant(DEFAULT_ASSISTANT, adapt_model(model), system, as_tools(tools))
             assistants = [default, *assistants]
         watch = make_model_wrapper(self.meters, charge=bool(quotas))
         self.guards = guards.with_wrapped_models(watch)
@@ -245,14 +245,14 @@ class Runtime:
         owner: Owner = Owner(),
         answers: AnswerValues = (),
     ) -> Answer:
-        """Run a question to its end and return the answer; raise the RightseatError of a failed run.
+        """Run a question to its end and return the answer; raise the RightseatError of a failed run, from the exception
+        that a model of yours has raised.
 
         A text continues `thread`, or begins a new one; a list of messages is the whole history; a Turn is run as it
         is. `answers` are values for the interrupts of an earlier Answer, by their ids.
         """
         turn = await make_turn(question, thread, assistant, owner, answers, self.threads.store)
-        async with closing(self.stream(turn)) as events:
-            return make_answer(turn, [event async for event in events])
+        return await collect_answer(turn, self.stream(turn), self.get_model(turn.assistant))
 
     async def stream(
         self,

@@ -10,7 +10,15 @@ import pytest
 
 import rightseat
 from rightseat import Message, Owner, ToolContext, Turn, text_message
-from rightseat.errors import ConfigError, ContinuationGone, Misused, NotFound, RightseatError, UpstreamBusy
+from rightseat.errors import (
+    INTERNAL_ERROR,
+    ConfigError,
+    ContinuationGone,
+    Misused,
+    NotFound,
+    RightseatError,
+    UpstreamBusy,
+)
 from rightseat.runtime.runs import RunSupervisor, RuntimeLimits
 from rightseat.stores.memory import MemoryStore
 from rightseat.stores.sqlite import SQLiteStore
@@ -122,9 +130,13 @@ async def test_a_failed_run_raises_its_error() -> None:
 
 
 async def test_an_unknown_error_is_not_told_to_the_caller() -> None:
-    async with Runtime(model=ScriptedModel(KeyError("secret"))) as runtime:
-        with pytest.raises(RightseatError, match="Something went wrong"):
+    async with Runtime(model=ScriptedModel(KeyError("secret"), KeyError("secret"))) as runtime:
+        with pytest.raises(RightseatError) as caught:
             await runtime.ask("hi")
+        last = [event async for event in runtime.stream("hi")][-1]
+    assert isinstance(last, RunFailed)
+    assert caught.value.message == last.message == INTERNAL_ERROR.message
+    assert "secret" not in str(caught.value), "only its cause has the exception's own text"
 
 
 @pytest.mark.parametrize(("value", "result"), [(True, "paid ACME"), ("yes", "paid ACME"), (False, None), (None, None)])
