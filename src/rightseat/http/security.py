@@ -58,7 +58,10 @@ def parse_origin(text: str) -> str:
 
 
 class RequestGuard:
-    def __init__(self, settings: ServerSettings) -> None:
+    """Checks of a server's requests; `is_mounted`: another app serves them, and no rightseat.toml has the settings."""
+
+    def __init__(self, settings: ServerSettings, *, is_mounted: bool = False) -> None:
+        self.is_mounted = is_mounted
         public = urlsplit(settings.public_url).hostname or ""
         self.public_url = settings.public_url.rstrip("/")
         self.proxies = TrustedProxies(settings.trusted_proxies)
@@ -75,8 +78,14 @@ class RequestGuard:
         if host is None:
             raise CallerError("The Host header is missing, repeated or malformed.")
         if not (self.any_host or is_loopback(host) or host in self.hosts):
-            advice = f'If it should be, write in rightseat.toml: [server] hosts = ["{host[:64]}"]'
+            advice = f"If it should be, write {self.describe_setting('hosts', host[:64])}"
             raise Forbidden(f"Host {host[:64]!r} is not served here. {advice}")
+
+    def describe_setting(self, key: str, value: str) -> str:
+        """Return what to write, and where, for a setting that is a list with this value."""
+        if self.is_mounted:
+            return f'rightseat.asgi(runtime, {key}=["{value}"])'
+        return f'in rightseat.toml: [server] {key} = ["{value}"]'
 
     def check_origin(
         self,
@@ -97,7 +106,7 @@ class RequestGuard:
             return ()
         listed = origin.lower() in self.origins or origin.lower() in extra_origins
         if not (listed or self.is_own_origin(origin, headers.get("host", ""))):
-            advice = 'If it should, write in rightseat.toml: [server] cors = ["THE ORIGIN"]'
+            advice = f"If it should, write {self.describe_setting('cors', 'THE ORIGIN')}"
             raise Forbidden(f"This origin may not call here. {advice}")
         media = headers.get("content-type", "").partition(";")[0].strip().lower()
         is_json = media == "application/json" or media.endswith("+json")

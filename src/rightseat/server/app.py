@@ -144,8 +144,10 @@ class App:
         doors: Sequence[Door],
         *,
         authenticate: Authenticator | None = None,
+        is_mounted: bool = False,
     ) -> None:
         self.runtime = runtime
+        self.is_mounted = is_mounted
         self.doors = doors
         self.descriptors = DescriptorReserve()
         self.worker: SupervisorLink | None = None
@@ -164,7 +166,7 @@ class App:
         address, before anything is changed.
         """
         fetch_rules = make_fetch_rules(settings)
-        guard = RequestGuard(settings)
+        guard = RequestGuard(settings, is_mounted=self.is_mounted)
         operations = make_operations_door(
             lambda: self.runtime,
             self.descriptors,
@@ -200,6 +202,8 @@ class App:
         door, template = self.table.locate(path, matches)
         entry = AccessLogEntry(scope["method"], template)
         request_info, refusals = enter_request(scope["method"], path, template)
+        # Until the Host is checked, links are relative: an error must not repeat a Host that is refused.
+        BASE_URL.set(self.guard.public_url or scope.get("root_path", ""))
         try:
             try:
                 base = request_info.base = self.resolve_base_url(scope, headers, entry)
@@ -329,8 +333,6 @@ def enter_request(method: str, path: str, template: str) -> tuple[RequestInfo, l
     request_info, refusals = RequestInfo(method, path, template), list[RightseatError]()
     current_request.set(request_info)
     current_run.set(None)
-    # Until the Host is checked, links are relative: an error must not repeat a Host that is refused.
-    BASE_URL.set("")
     current_refusals.set(refusals)
     return request_info, refusals
 
@@ -506,4 +508,4 @@ def asgi(runtime: Runtime, *, authenticate: Authenticator | FindUser | None = No
         authenticate = AppAuthenticator(authenticate)
     defaults = {"hosts": ("*",) if authenticate else ()}
     settings = parse_options("asgi()", options, ServerSettings, defaults=defaults, known=OPTIONS)
-    return MountableApp(App(runtime, settings, load_all("doors"), authenticate=authenticate))
+    return MountableApp(App(runtime, settings, load_all("doors"), authenticate=authenticate, is_mounted=True))

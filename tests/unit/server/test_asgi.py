@@ -69,6 +69,31 @@ async def test_a_fastapi_app_with_a_lifespan_starts_and_closes_the_runtime() -> 
     assert (model.starts, model.closes, runtime.is_closed) == (1, 1, True)
 
 
+@pytest.mark.demand("engine.mounted_refusals")
+async def test_a_refusal_names_the_argument_and_the_page_below_the_mount() -> None:
+    app = FastAPI()
+    app.mount("/copilot", rightseat.asgi(rightseat.Runtime(model=ScriptedModel("one")), max_body_mb=0.001))
+    client = TestClient(app)
+    models, page = "/copilot/v1/models", {"origin": "https://page.example"}
+    foreign = await client.get(models, {"host": "x.example"})
+    assert foreign.json["error"]["message"].endswith(
+        'If it should be, write rightseat.asgi(runtime, hosts=["x.example"])'
+    )
+    assert foreign.json["error"]["doc_url"] == "/copilot/docs/errors/forbidden"
+    assert "x.example/" not in foreign.text, "a refused Host is not repeated as an address"
+    malformed = await client.get(models, {"host": "a b"})
+    origin = await client.get(models, page)
+    assert origin.json["error"]["message"].endswith('If it should, write rightseat.asgi(runtime, cors=["THE ORIGIN"])')
+    large = await client.post_json(f"/copilot{COMPLETIONS}", {"x": "x" * 2000})
+    local = {"origin": "http://localhost:3000", "content-type": "text/plain"}
+    plain = await client.post_json(f"/copilot{COMPLETIONS}", HI, local)
+    refusals = [foreign, malformed, origin, large, plain]
+    assert [refusal.status for refusal in refusals] == [403, 400, 403, 413, 415]
+    for refusal in refusals:
+        address = refusal.json["error"]["doc_url"]
+        assert (await client.get(address[address.index("/copilot") :])).status == 200
+
+
 async def test_without_a_lifespan_the_first_requests_start_the_runtime_once() -> None:
     model = StartedModel("one", "two")
     runtime = rightseat.Runtime(model=model)
