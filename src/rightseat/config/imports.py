@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,9 @@ OPTIONAL_TOOLS = {
     ),
     **dict.fromkeys(("web_search", "brave_search", "wolfram_alpha"), "rightseat.plugins.web_search:make_search_tool"),
 }
+# Folders of installed code, which may be inside the working folder.
+PACKAGE = Path(__file__).parents[1]
+LIBRARIES = frozenset({"site-packages", "dist-packages"})
 
 
 def import_object(target: str) -> Any:
@@ -61,5 +65,23 @@ def _import_module(name: str, target: str) -> Any:
         raise ConfigError(f"{target}: importing {name} called sys.exit. Remove that call from module level.") from error
     except Exception as error:
         # Importing runs foreign code, which may raise anything; the log shows the cause.
-        why = mask(f"{type(error).__name__}: {error}")
-        raise ConfigError(f"{target}: importing {name} failed: {why}") from error
+        place = find_source_place(error)
+        text = error.msg if isinstance(error, SyntaxError) and place else error
+        why = mask(f"{type(error).__name__}: {text}")
+        message = f"{target}: importing {name} failed: {why}"
+        raise ConfigError(f"{message.removesuffix('.')}. Correct {place}." if place else message) from error
+
+
+def find_source_place(error: BaseException) -> str:
+    """Return "FILE, line N" of the user's code that an import failed in: the innermost place in the working folder
+    that is no installed library. Empty if there is none."""
+    folder = Path.cwd()
+    places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError):
+        places.append((error.filename or "", error.lineno))
+    for filename, line in reversed(places):
+        path = Path(filename)
+        is_installed = path.is_relative_to(PACKAGE) or not LIBRARIES.isdisjoint(path.parts)
+        if path.is_relative_to(folder) and not is_installed:
+            return f"{path.relative_to(folder)}, line {line}"
+    return ""

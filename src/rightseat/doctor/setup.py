@@ -15,7 +15,7 @@ from pathlib import Path
 
 from yarl import URL
 
-from rightseat.config.imports import import_object
+from rightseat.config.imports import BUILTIN_TOOLS, OPTIONAL_TOOLS, find_source_place, import_object
 from rightseat.config.installation import format_extra_command, format_install_command
 from rightseat.config.load import load_config
 from rightseat.config.secret import Secret, mask
@@ -39,6 +39,7 @@ from rightseat.wiring.default_model import ENGINE_PACKAGE, choose_model
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.models import make_configured_model
 from rightseat.wiring.plugins import open_configured_database, plugin_folders
+from rightseat.wiring.remote import is_remote_action
 from rightseat.wiring.runtime import Runtime
 from rightseat.wiring.storage import POSTGRES, SQLITE, data_folder, describe_store_location, read_database_url
 
@@ -153,13 +154,27 @@ def check_models(config: Config) -> tuple[dict[str, Model], list[CheckResult]]:
 def check_tools(config: Config) -> Iterator[CheckResult]:
     for name, assistant in config.assistants.items():
         for target in assistant.tools:
-            fix = f"change tools in [assistants.{name}] of {config.path}, or start in its folder"
+            if is_remote_action(target, config):
+                continue
             try:
-                import_object(target)
+                import_object(BUILTIN_TOOLS.get(target) or OPTIONAL_TOOLS.get(target, target))
             except ConfigError as error:
-                yield broken(f"tool {target}", error.message, fix)
+                fix = f"change tools in [assistants.{name}] of {config.path}, or start in its folder"
+                why, fix = explain_failed_import(error, fix)
+                yield broken(f"tool {target}", why, fix)
             else:
                 yield good(f"tool {target}", f"of {name}")
+
+
+def explain_failed_import(error: ConfigError, fix: str) -> tuple[str, str]:
+    """Return what is wrong and the fix: the line of the user's code, else `fix`."""
+    cause: BaseException = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    if not (place := find_source_place(cause)):
+        return error.message, fix
+    install = f"install {cause.name}, or " if isinstance(cause, ModuleNotFoundError) else ""
+    return error.message.removesuffix(f" Correct {place}."), f"{install}correct {place}"
 
 
 async def check_agents(runtime: Runtime, config: Config) -> AsyncIterator[CheckResult]:
@@ -206,7 +221,7 @@ def check_runtime(config: Config) -> tuple[Runtime | None, CheckResult]:
     try:
         built = build_runtime(config)
     except ConfigError as error:
-        return None, broken("assistants", error.message, "change the setting that the message names")
+        return None, broken("assistants", *explain_failed_import(error, "change the setting that the message names"))
     return built, good("assistants", ", ".join(built.responders))
 
 

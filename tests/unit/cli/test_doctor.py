@@ -23,7 +23,9 @@ from rightseat.config.secret import Secret
 from rightseat.config.settings import Config, ServerSettings
 from rightseat.doctor import setup
 from rightseat.doctor.result import CheckResult
+from rightseat.errors import ConfigError
 from rightseat.server import service
+from rightseat.wiring.from_config import build_runtime
 from tests.kit.timeouts import HANG_TIMEOUT
 
 pytestmark = pytest.mark.io
@@ -111,6 +113,45 @@ async def test_what_is_wrong_is_a_line_with_a_fix(folder: Path, text: str, what:
     text = text if "port" in text else f"{text}[server]\nport = 0\n" if "[server" not in text else text
     found = [line for line in list_broken(await check_config_text(folder, text)) if line.what == what]
     assert [line.why for line in found if why in line.why and line.fix] != []
+
+
+@pytest.mark.demand("doctor.without_server_doctor_checks")
+@pytest.mark.parametrize(
+    ("source", "why", "fix"),
+    [
+        ("x = 1\n\ndef (:\n", "SyntaxError: ", "correct shop_NAME.py, line 3"),
+        ("x = 1\ny = nothing\n", "NameError: name 'nothing' is not defined", "correct shop_NAME.py, line 2"),
+        ("import json\njson.loads('{')\n", "JSONDecodeError: ", "correct shop_NAME.py, line 2"),
+        ("\nimport gone_library\n", "needs 'gone_library'", "install gone_library, or correct shop_NAME.py, line 2"),
+    ],
+    ids=["syntax", "name", "library", "missing"],
+)
+async def test_an_error_in_a_module_of_tools_names_its_line(
+    folder: Path, source: str, why: str, fix: str, request: pytest.FixtureRequest
+) -> None:
+    name = request.node.callspec.id
+    (folder / f"shop_{name}.py").write_text(source, "utf-8")
+    text = f'[assistants.a]\ntools = ["shop_{name}:add"]\n[server]\nport = 0\n'
+    lines = {line.what: line for line in list_broken(await check_config_text(folder, text))}
+    line = lines[f"tool shop_{name}:add"]
+    assert why in line.why
+    assert "Correct" not in line.why
+    assert line.fix == fix.replace("NAME", name)
+    assert lines["assistants"].fix == line.fix
+    if name != "missing":
+        with pytest.raises(ConfigError, match=f"Correct shop_{name}.py, line [23]\\.$"):
+            build_runtime(load_config(folder / "rightseat.toml"))
+
+
+@pytest.mark.demand("doctor.without_server_doctor_checks")
+async def test_tools_by_name_and_of_an_endpoint_are_no_modules(folder: Path) -> None:
+    text = (
+        '[assistants.default]\nmodel = "m"\ntools = ["calculate", "shop:order"]\n[models.m]\nspec = "scripted:demo"\n'
+    )
+    text += '[agents.shop]\nkind = "copilotkit"\nurl = "http://127.0.0.1:9/"\n[server]\nport = 0\n'
+    lines = {line.what: line.state for line in await check_config_text(folder, text)}
+    assert lines["tool calculate"] == "good"
+    assert "tool shop:order" not in lines
 
 
 @pytest.mark.demand("doctor.without_server_doctor_checks")
