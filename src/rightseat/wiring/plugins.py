@@ -233,9 +233,15 @@ def is_changed(loaded: LoadedPlugin) -> bool:
 
 
 def _log_problems(plugin: Plugin, more: list[Problem]) -> None:
-    """Log the warnings of a plugin's flows, its first errors, and the command that shows the rest."""
-    remarks = [one for one in plugin.problems if one.gravity == "warning" and one.file.startswith(f"{FLOWS}/")]
-    for problem in remarks[:MAX_LOGGED]:
+    """Log the warnings of a plugin's flows, its first other warning, its first errors, and the command that shows the
+    rest."""
+    warnings = [problem for problem in plugin.problems if problem.gravity == "warning"]
+    of_flows = [problem for problem in warnings if problem.file.startswith(f"{FLOWS}/")]
+    others = [problem for problem in warnings if problem not in of_flows]
+    if others:
+        rest = f" And {len(others) - 1} more." if len(others) > 1 else ""
+        log.warning("Plugin %s: %s%s See: rightseat plugins check %s", plugin.id, others[0], rest, plugin.folder)
+    for problem in of_flows[:MAX_LOGGED]:
         log.warning("Plugin %s: %s", plugin.id, problem)
     errors = [problem for problem in (*plugin.problems, *more) if problem.gravity == "error"]
     for problem in errors[:MAX_LOGGED]:

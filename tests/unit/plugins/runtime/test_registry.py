@@ -128,6 +128,18 @@ def test_a_broken_plugin_stops_nobody(
     assert any("Plugin lib: lib/x.py:2" in line for line in said)
 
 
+@pytest.mark.demand("plugins.warnings_logged")
+def test_a_plugin_with_warnings_has_one_line_in_the_log(
+    make_runtime: RuntimeFactory, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = write_api_plugin(tmp_path / "plugins" / "typing", paths={"/typed": "x"}, descripton="x", nam="y")
+    runtime = make_runtime("", "plugins")
+    make_runtime("", "plugins", before=runtime)
+    (line,) = [record.message for record in caplog.records if record.message.startswith("Plugin typing")]
+    assert "descripton" in line
+    assert line.endswith(f"And 1 more. See: rightseat plugins check {folder}")
+
+
 def test_a_link_out_of_the_folder_is_not_followed(
     make_runtime: RuntimeFactory, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
