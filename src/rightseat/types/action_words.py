@@ -42,7 +42,7 @@ NOT_PLAIN = "not no nor never without don't and or then instead 不 别 没 勿 
 # Tools may have such names; in a reply these words put it off.
 DELAYS = "wait hold check think maybe ask is if only first later pause 等"
 # What may stand beside the action in a reply.
-FILL_WORDS = "it this that them the a an my please pls now then just for me us let's go ahead and"
+FILL_WORDS = "it this that them the a an my please pls now just for me us let's go ahead and"
 CHINESE_LEADS = ("那就", "那", "请", "帮我", "给我", "马上", "现在", "麻烦")
 CHINESE_ENDS = ("吧", "啊", "呀", "它", "这个", "一下")
 

@@ -171,6 +171,7 @@ _DECLINES = frozenset(read_phrases(DECLINES))
 _CANCELS = frozenset(read_phrases(CANCELS))
 _COMMANDS = frozenset((*read_phrases(COMMANDS), *read_phrases(REPEATS)))
 _RESERVATIONS = tuple(split_tokens(words) for words in RESERVATIONS.split("|"))
+_CHINESE_LEADS = (("好", "的"), ("是", "的"))
 _BARE_NOES = (("no",), ("nope",), ("nah",))
 _LONGEST = max(map(len, PHRASES))
 _VALUE = re.compile(r'\s*(?:\{\s*"approved"\s*:\s*(true|false)\s*\}|(true|false))\s*')
@@ -218,12 +219,12 @@ def judge_words(tokens: Tokens, action: Tokens, before: list[PhraseKind | None])
     kinds = [phrase.kind for phrase in lead if phrase.kind != "neutral"]
     if kinds == ["negation"] and names_action(rest, action):
         return "no"
-    is_chinese = any(map(_HAN.match, tokens))
-    # "可以就订" is a condition.
-    agreed = [kind for kind in (*before, *(() if is_chinese else kinds)) if kind != "neutral"]
+    # "可以就订" is a condition, and "可以订吧" a question.
+    is_whole = any(map(_HAN.match, tokens)) and tokens[:2] not in _CHINESE_LEADS
+    agreed = [kind for kind in (*before, *(() if is_whole else kinds)) if kind != "neutral"]
     if not agreed or not set(agreed) <= {"yes", "weak_yes"}:
         return verdict
-    if not names_action(tokens if is_chinese else rest, action):
+    if not names_action(tokens if is_whole else rest, action):
         return verdict
     # "Ok, cancel it" may also be a no to a question about a cancellation.
     return "yes" if verdict is None or "yes" in agreed else "doubt"

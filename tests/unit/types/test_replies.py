@@ -125,6 +125,13 @@ def test_a_yes_may_name_the_action_and_a_no_may_give_a_reason(question: str) -> 
         ("", "yes, book it", None),
         (BOOK_TABLE, "yes, book the table", True),
         (BOOK, "yes, book the table", None),
+        (BOOK, "好的订吧", True),
+        (BOOK, "好的请帮我订", True),
+        (BOOK, "可以订吧", None),
+        (BOOK, "好的就订", None),
+        (BOOK, "好的订三个", None),
+        (BOOK, "是的取消", None),
+        (BOOK, "yes, and then book it", None),
     ],
 )
 def test_only_the_action_of_the_question_may_follow_a_yes(question: str, text: str, said: bool | None) -> None:
