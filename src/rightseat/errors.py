@@ -135,7 +135,7 @@ class Unauthorized(CallerError):
 class Forbidden(CallerError):
     status = 403
     code = "forbidden"
-    hint = "Name the page's origin in `cors`, or the host in `hosts`, of [server]."
+    hint = "Name the page's origin in `cors`, or the host in `hosts`, of [server] or of `rightseat.asgi`."
 
 
 class AddressRefused(Forbidden):
@@ -199,7 +199,7 @@ class ContinuationGone(Conflict):
 class TooLarge(CallerError):
     status = 413
     code = "too_large"
-    hint = "Send less, or raise `max_body_mb` of [server]."
+    hint = "Send less, or raise `max_body_mb` of [server] or of `rightseat.asgi`."
 
 
 class NotJson(CallerError):
