@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator
@@ -63,6 +64,22 @@ def use_embedded_model(shell: PastingShell) -> None:
     """Let the model of this machine answer, as it does for a reader who has set up nothing."""
     del shell.env["RIGHTSEAT_MODEL"]
     shell.env["RIGHTSEAT_CACHE"] = os.environ["RIGHTSEAT_CACHE"]
+
+
+@pytest.mark.demand("release.example_plugin_flow")
+@pytest.mark.model
+async def test_plugin_flow_with_the_embedded_model(tmp_path: Path) -> None:
+    """Each question that the README names for it is answered from the API."""
+    shell, port = PastingShell(tmp_path), reserve_port()
+    shell.copy_folder(EXAMPLES / "plugin-flow", {"8088": str(port)})
+    use_embedded_model(shell)
+    text = (EXAMPLES / "plugin-flow" / "README.md").read_text("utf-8")
+    all_items, low_items = re.findall(r"`([A-Z][\w ]+[.?])`", text)
+    async with shell.start(read_lines("plugin-flow")[0], lambda: is_up(f"http://127.0.0.1:{port}/items")):
+        assert "lamp, shelf and chair" in await shell.run(f"rightseat chat '{all_items}' 2>&1")
+        answer = await shell.run(f"rightseat chat '{low_items}' 2>&1")
+    assert "lamp" in answer
+    assert "chair" not in answer
 
 
 @asynccontextmanager
@@ -150,6 +167,7 @@ async def test_agent_with_the_embedded_model(tmp_path: Path) -> None:
     use_embedded_model(shell)
     call, answer = (await run_agent(shell)).splitlines()
     assert call.startswith("→ get_n_day_weather_forecast(")
+    assert json.loads(call.partition("(")[2][:-1])["location"] == "London"
     assert answer
 
 
