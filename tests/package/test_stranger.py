@@ -72,7 +72,8 @@ async def test_the_line_of_the_readme_installs_and_serves(tmp_path: Path) -> Non
     shell = PastingShell(tmp_path)
     variables = shell.env | {
         "PATH": f"{home / 'bin'}{os.pathsep}{os.environ['PATH']}",
-        "PIP_FIND_LINKS": str(wheels),
+        # Besides a folder that the machine itself has its packages from.
+        "PIP_FIND_LINKS": " ".join([str(wheels), os.environ.get("PIP_FIND_LINKS", "")]).strip(),
         "PIP_CONSTRAINT": str(write_constraints(tmp_path / "constraints.txt")),
     }
     settings = [f"{name}={value}" for name, value in variables.items()]

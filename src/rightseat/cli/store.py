@@ -4,18 +4,24 @@ tables in PostgreSQL."""
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from rightseat.config.load import load_config
+from rightseat.config.settings import Config
 from rightseat.errors import ConfigError
 from rightseat.server.terminal_progress import show_spinner
 from rightseat.stores.sqlite.database import FolderLock, check_file
 from rightseat.stores.sqlite.repair import copy_database, find_file_damage, install_backup, repair_file
 from rightseat.stores.sqlite.store import DATABASE_FILE
 from rightseat.wiring.storage import POSTGRES, SQLITE, data_folder, read_database_url
+
+if TYPE_CHECKING:
+    import psycopg
 
 NOT_IN_BACKUP = (
     "What was answered and what ran since the backup was made is not in it: open questions of the backup are left out, "
@@ -103,18 +109,29 @@ def restore_store(file: Path, config: Path | None, *, force: bool) -> None:
         typer.echo(f"What was there before is kept as {aside}.")
 
 
-def migrate_store(config: Path | None) -> None:
-    """Bring the tables in PostgreSQL to this version and print what was done."""
-    settings = load_config(config).store
-    if settings.kind != POSTGRES:
-        raise ConfigError(f"[store] kind is {settings.kind}: its file is migrated when the server starts.")
-    url = read_database_url(load_config(config))
+@contextmanager
+def connect_store(config: Config) -> Iterator[psycopg.Connection[Any]]:
+    """Connect to the database of a store of kind `postgres`, whose schema has a valid name."""
+    url = read_database_url(config)
     # Imported here: they need an extra.
     from rightseat.stores.postgres.database import connect
-    from rightseat.stores.postgres.schema import check_schema_name, migrate
+    from rightseat.stores.postgres.schema import check_schema_name
 
-    schema = check_schema_name(settings.schema)
+    check_schema_name(config.store.schema)
     with closing(connect(url)) as connection:
+        yield connection
+
+
+def migrate_store(config: Path | None) -> None:
+    """Bring the tables in PostgreSQL to this version and print what was done."""
+    loaded = load_config(config)
+    schema = loaded.store.schema
+    if loaded.store.kind != POSTGRES:
+        raise ConfigError(f"[store] kind is {loaded.store.kind}: its file is migrated when the server starts.")
+    with connect_store(loaded) as connection:
+        # Imported here: it needs an extra.
+        from rightseat.stores.postgres.schema import migrate
+
         before, after = migrate(connection, schema)
     if before == after:
         typer.echo(f"The tables in {schema} have version {after}: nothing to migrate.")
@@ -124,22 +141,19 @@ def migrate_store(config: Path | None) -> None:
 
 def protect_store(config: Path | None, *, is_off: bool) -> None:
     """Switch row security of the tables in PostgreSQL on or off and print what was done."""
-    settings = load_config(config).store
-    if settings.kind != POSTGRES:
-        raise ConfigError(f"[store] kind is {settings.kind}: only the tables of kind {POSTGRES} can have row security.")
-    if not is_off and not settings.row_security:
+    loaded = load_config(config)
+    schema, kind = loaded.store.schema, loaded.store.kind
+    if kind != POSTGRES:
+        raise ConfigError(f"[store] kind is {kind}: only the tables of kind {POSTGRES} can have row security.")
+    if not is_off and not loaded.store.row_security:
         raise ConfigError(
             "[store] row_security is not set: servers with this file would see no rows. Write row_security = true, "
             "restart every server, and run this again."
         )
-    url = read_database_url(load_config(config))
-    # Imported here: they need an extra.
-    from rightseat.stores.postgres.database import connect
-    from rightseat.stores.postgres.row_security import find_bypassing_account, protect_tables
-    from rightseat.stores.postgres.schema import check_schema_name
+    with connect_store(loaded) as connection:
+        # Imported here: it needs an extra.
+        from rightseat.stores.postgres.row_security import find_bypassing_account, protect_tables
 
-    schema = check_schema_name(settings.schema)
-    with closing(connect(url)) as connection:
         has_changed = protect_tables(connection, schema, protect=not is_off)
         account = find_bypassing_account(connection)
     state = "no row security" if is_off else "row security"
