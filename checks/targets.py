@@ -5,6 +5,9 @@ step, and with CI set also a real client that was not driven though tests/peers/
 another version than its lock has. Without CI, a run that drove all of them writes the record of checks/clients.py. Exit
 code 3 means "could not install" or "could not fetch", which is never a failed test.
 
+A few tests that fail beside others are run once more when nothing else runs. Those that pass then are named in the
+verdict, which stays green: they say more of a busy machine than of the code. A test that fails twice is red.
+
 test-model and mutations run beside test-peers where they are asked for too: it waits for clients most of the time.
 """
 
@@ -32,6 +35,8 @@ DOCS_PYTHON = str(ROOT / ".venv-docs" / "bin" / "python")
 EXPECTED = ROOT / "tests" / "peers" / "expected.toml"
 CLIENT_TABLE = ClientTable(ROOT)
 FAILED, MAKE_FAILED, COULD_NOT_INSTALL, TIMED_OUT = 1, 2, 3, 124
+MAX_RETRIED = 5
+"""Failed tests of a target that are run again. More have another cause than a busy machine."""
 HANG_TIMEOUT = 3600.0
 """Seconds after which a step counts as stuck and is ended. No step takes as long, on any machine."""
 MARK_EXPRESSIONS = {
@@ -86,6 +91,10 @@ class Target:
     not_installed: bool = False
     output: Path | None = None
     """File that gets what it prints, where it runs beside another."""
+    failed_tests: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Tests to run again, by the fault that they are."""
+    retried: list[str] = field(default_factory=list)
+    """Tests that have passed the second time."""
 
     def __post_init__(self) -> None:
         self.print(f"\n== make {self.name}")
@@ -111,9 +120,32 @@ class Target:
         self.print(f"-- {name}: {time.monotonic() - begun:.1f} s")
         return code == 0
 
+    def run_tests(self, name: str, *arguments: str) -> None:
+        """Run tests as a step; remember the failed ones if they are few."""
+        # A folder for each target: several run at the same time.
+        cache = ROOT / ".pytest_cache" / self.name
+        failed = cache / "v" / "cache" / "lastfailed"
+        failed.unlink(missing_ok=True)
+        if self.run_step(name, *build_pytest_command("-o", f"cache_dir={cache}", *arguments)) or not failed.exists():
+            return
+        tests = tuple(json.loads(failed.read_text(encoding="utf-8")))
+        if self.faults[-1] == f"{name}: exit {FAILED}" and len(tests) <= MAX_RETRIED:
+            self.failed_tests[self.faults[-1]] = tests
+
+    def retry_tests(self) -> None:
+        """Run the few failed tests once more; what passes is no fault."""
+        self.output = None
+        for fault, tests in self.failed_tests.items():
+            self.print(f"\n== make {self.name}: failed tests once more, alone")
+            if self.run_step("failed tests", PYTHON, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *tests):
+                self.faults.remove(fault)
+                self.retried += tests
+
     def format_verdict(self) -> str:
         """Return the line of the summary."""
         state = f"RED ({'; '.join(self.faults)})" if self.faults else "green"
+        if self.retried:
+            state += f" (passed the second time: {', '.join(self.retried)})"
         return f"make {self.name}: {state}, {(self.ended or time.monotonic()) - self.started:.0f} s"
 
 
@@ -179,7 +211,7 @@ def run_test(target: Target) -> None:
         target.run_step("fetch weights", PYTHON, "-m", "tests.kit.embedded")
         # All that need a foreign program: not collecting them saves each worker a second.
         chosen = ("--ignore=tests/peers", "-m", MARK_EXPRESSIONS["test"])
-        target.run_step("tests", *build_pytest_command("-n", "auto", "--dist", "worksteal", *chosen))
+        target.run_tests("tests", "-n", "auto", "--dist", "worksteal", *chosen)
 
 
 def run_check(target: Target) -> None:
@@ -199,13 +231,13 @@ def run_peers(target: Target) -> None:
     # What cannot be installed is told by the tests that need it: skipped, or red where CI is set.
     run_group((PYTHON, "tests/peers/install.py"))
     target.print(f"-- install peers: {time.monotonic() - target.started:.1f} s")
-    target.run_step("tests", *build_pytest_command("-m", MARK_EXPRESSIONS["test-peers"]))
+    target.run_tests("tests", "-m", MARK_EXPRESSIONS["test-peers"])
 
 
 def run_model(target: Target) -> None:
     if install_tools(target):
         target.run_step("fetch weights", PYTHON, "-m", "tests.kit.embedded")
-        target.run_step("tests", *build_pytest_command("-m", MARK_EXPRESSIONS["test-model"]))
+        target.run_tests("tests", "-m", MARK_EXPRESSIONS["test-model"])
 
 
 def run_mutations(target: Target) -> None:
@@ -234,9 +266,9 @@ def run_coverage(target: Target) -> None:
     if install_tools(target):
         measured = ("--cov", "-n", "auto", "--dist", "worksteal")
         first = (*measured, "--cov-report=", *COVERED_FOLDERS, "-m", MARK_EXPRESSIONS["test"])
-        target.run_step("tests of engine and doors", *build_pytest_command(*first))
+        target.run_tests("tests of engine and doors", *first)
         more = (*measured, "--cov-append", "--cov-report=term:skip-covered", *FAST_COVERED_FOLDERS, "-m", FAST_MARKS)
-        target.run_step("tests of models and plugins", *build_pytest_command(*more))
+        target.run_tests("tests of models and plugins", *more)
         target.run_step("coverage by area", PYTHON, "-m", "checks.coverage_areas")
 
 
@@ -291,6 +323,7 @@ def run_targets(names: Sequence[str], record: Path) -> int:
             continue
         together = beside and name == PEERS
         for target in run_beside(name, beside, record.parent / "beside") if together else [run_target(name)]:
+            target.retry_tests()
             done.append(target)
             verdicts.append(target.format_verdict())
             print(verdicts[-1], flush=True)

@@ -68,6 +68,44 @@ def test_a_stuck_step_is_ended() -> None:
     assert target.faults == ["hang: stuck, ended after 0 s"]
 
 
+SECOND_TIME = """
+from pathlib import Path
+import pytest
+
+@pytest.mark.parametrize("number", range(COUNT))
+def test_it(number):
+    seen = Path(__file__).with_name(f"seen-{number}")
+    was_seen = seen.exists()
+    seen.touch()
+    assert FIXED and was_seen
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "is_fixed", "verdict"),
+    [
+        (1, True, "green (passed the second time: test_it.py::test_it[0]), "),
+        (1, False, "RED (tests: exit 1; failed tests: exit 1), "),
+        (targets.MAX_RETRIED + 1, True, "RED (tests: exit 1), "),
+    ],
+    ids=["passes alone", "fails twice", "too many"],
+)
+def test_a_few_failed_tests_are_run_once_more(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, count: int, is_fixed: bool, verdict: str
+) -> None:
+    text = SECOND_TIME.replace("COUNT", str(count)).replace("FIXED", str(is_fixed))
+    (tmp_path / "test_it.py").write_text(text, encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    monkeypatch.setattr(targets, "ROOT", tmp_path)
+    # The folder that a command runs in was chosen when the module was read.
+    monkeypatch.setattr(targets.run_group, "__kwdefaults__", {"cwd": tmp_path, "env": None, "output": None})
+    target = Target("test")
+    target.run_tests("tests", "-n", "2")
+    assert target.faults == ["tests: exit 1"]
+    target.retry_tests()
+    assert target.format_verdict().startswith(f"make test: {verdict}")
+
+
 def make_target(code: int) -> Callable[[Target], None]:
     """Return a target that exits with `code`; one that exits with 3 could not fetch."""
 

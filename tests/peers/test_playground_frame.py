@@ -12,6 +12,7 @@ import pytest_asyncio
 from tests.kit.answers import write_json
 from tests.kit.relay import TcpRelay
 from tests.kit.server import RightseatProcess
+from tests.kit.timeouts import HANG_TIMEOUT
 from tests.kit.upstream import FakeUpstream
 from tests.peers.browser import BrowserTab, Chromium, launch_chromium
 from tests.peers.echo_upstream import answer_in_steps
@@ -328,14 +329,14 @@ SMALL = """(root) => [...document.querySelector(root)
 async def test_on_a_phone_every_place_is_reached_and_every_target_is_large(tab: BrowserTab, language: str) -> None:
     await look_at(tab, PHONE, language)
     await send_message(tab, "hello")
-    await tab.wait_visible(ANSWER)
+    await tab.wait_visible(f"{ANSWER}[aria-busy=false]", "You said: hello")
     assert await tab.page.evaluate(SMALL, "body") == []
     await tab.click(".topbar .icon.phone >> nth=0")
     await tab.wait_visible(".list .thread", "hello")
     assert await tab.page.evaluate(SMALL, "body") == []
     await tab.click(".list .title .phone")
     await tab.page.locator(".list").wait_for(state="hidden")
-    assert await tab.page.evaluate(HAS_FOCUS)
+    await wait_for_expression(tab, HAS_FOCUS)
     for place in PLACES:
         direct = tab.page.locator(f".rail [data-view={place}]")
         if await direct.is_visible():
@@ -345,11 +346,32 @@ async def test_on_a_phone_every_place_is_reached_and_every_target_is_large(tab: 
             assert await tab.page.evaluate(SMALL, "dialog") == []
             await tab.click(f"dialog [href='#/{place}']")
         await wait_for_expression(tab, f"location.hash.startsWith('#/{place}')")
-        assert await tab.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        await wait_for_expression(tab, f"document.documentElement.scrollWidth <= {PHONE['width']}")
     fonts = """[...document.querySelectorAll('input:not([hidden]), textarea, select')]
       .map((one) => parseFloat(getComputedStyle(one).fontSize))"""
     await tab.click(".rail [data-view=chat]")
     assert min(await tab.page.evaluate(fonts)) >= 16
+
+
+async def test_an_answer_for_a_view_that_was_left_does_not_change_the_address(tab: BrowserTab) -> None:
+    asked, go = asyncio.Event(), asyncio.Event()
+
+    async def answer_later(route: Any) -> None:
+        asked.set()
+        await go.wait()
+        await route.continue_()
+
+    await tab.page.route("**/playground/setup", answer_later)
+    await tab.click(".rail [data-view=connect]")
+    await asyncio.wait_for(asked.wait(), HANG_TIMEOUT)
+    await tab.click(".rail [data-view=api]")
+    async with tab.page.expect_response("**/playground/setup") as response:
+        go.set()
+    await (await response.value).finished()
+    await tab.wait_visible(".view.api")
+    assert await tab.page.evaluate("location.hash") == "#/api"
+    await tab.click(".rail [data-view=connect]")
+    await wait_for_expression(tab, "location.hash.startsWith('#/connect/')")
 
 
 UNTRANSLATED = """() => {

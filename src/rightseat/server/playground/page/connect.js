@@ -50,9 +50,13 @@ export class ConnectView {
         return put(this.wrap, this.failure(error));
       }
       this.keyed = this.found.needs_key;
+      // Whoever has gone to another view meanwhile keeps its address.
+      if (this.app.frame.view !== this) return undefined;
     }
     const wanted = decodeURIComponent(location.hash.split("/")[2] ?? "");
-    this.open(this.found.clients.find((one) => one.id === wanted) ?? this.client ?? this.found.clients[0]);
+    return this.open(
+      this.found.clients.find((one) => one.id === wanted) ?? this.client ?? this.found.clients[0],
+    );
   }
 
   failure(error) {
