@@ -24,7 +24,7 @@ from rightseat.runtime.takeover import ResumeRecords, StoredCheckpoints, StoredP
 from rightseat.runtime.threads import ActiveRun, RunLimits, ThreadRuns, describe_run
 from rightseat.types.agents import Responder
 from rightseat.types.checkpoints import CURRENT_CHECKPOINTS
-from rightseat.types.events import CallResult, CallStart, Event, StepEnd, StepStart, TextDelta
+from rightseat.types.events import CallResult, CallStart, Event, StepEnd, StepStart
 from rightseat.types.fencing import RunLease, current_lease
 from rightseat.types.live import (
     PING,
@@ -54,7 +54,6 @@ from rightseat.types.threads import (
     ThreadBusy,
     ThreadEntry,
     ThreadStore,
-    is_delta,
     is_run_end,
 )
 from rightseat.types.turn import Owner, Turn
@@ -90,25 +89,8 @@ class SharedRun(ActiveRun):
     A follower that this worker has not heard of yet reads deltas once a second."""
 
     plane: LivePlane
-    followed_until = 0.0
-    news = told = 0
-    """Number of the newest entry that is no delta, and the last number that other workers were told of."""
-
-    def append(self, entry: ThreadEntry) -> None:
-        super().append(entry)
-        if type(entry) is not TextDelta and not is_delta(entry):
-            self.news = self.last
-        if not self.held:
-            self.tell(self.last)
-
-    def on_stored(self, stored: asyncio.Future[None]) -> None:
-        number = self.unstored[stored]
-        super().on_stored(stored)
-        if self.told < self.news or self.followed_until or self.is_lost:
-            self.tell(number)
 
     def tell(self, number: int) -> None:
-        """Tell other workers that the store has the entries up to a number, if that concerns any."""
         if self.told < self.news <= number or self.is_lost or self.is_followed:
             self.told = number
             self.plane.notify(self.owner, self.thread)
@@ -508,6 +490,8 @@ class SharedThreadRuns(ThreadRuns):
 
     async def begin_run(self, turn: Turn, active: ActiveRun) -> None:
         await super().begin_run(turn, active)
+        if active.is_stored:
+            current_lease.set(RunLease(active.owner, active.thread, active.fence))
         if not active.is_stored or self.records is None or not self.can_go_on(turn):
             return
         if active.lease is None and active.recording is None:
@@ -516,13 +500,7 @@ class SharedThreadRuns(ThreadRuns):
         active.checkpoints = StoredCheckpoints(self.records.store, turn, active.recording)
         CURRENT_CHECKPOINTS.set(active.checkpoints)
 
-    async def record_run(self, turn: Turn, active: ActiveRun, respond: Responder) -> None:
-        def respond_leased(turn: Turn) -> AsyncIterator[Event]:
-            if active.is_stored:
-                current_lease.set(RunLease(active.owner, active.thread, active.fence))
-            return respond(turn)
-
-        await super().record_run(turn, active, respond_leased)
+    async def settle_progress(self, turn: Turn, active: ActiveRun) -> None:
         recording = active.recording
         is_recorded = active.lease is not None or (recording is not None and await asyncio.shield(recording))
         if not is_recorded or active.is_lost or self.records is None:

@@ -27,9 +27,11 @@ from rightseat.types.streams import PushStream, closing
 from rightseat.types.threads import (
     ANY_FENCE,
     RUN_NUMBERS,
+    EntryLog,
     Lease,
     LeaseHolder,
     LeaseLost,
+    LoggedLeases,
     NumberedEntry,
     RunEnded,
     ThreadBusy,
@@ -37,6 +39,7 @@ from rightseat.types.threads import (
     ThreadStore,
     extract_user_input,
     hash_input,
+    is_delta,
     is_run_end,
     make_title,
 )
@@ -53,7 +56,6 @@ ThreadKey = tuple[str, str]
 RUN_STOPPED = RunFailed("stopped", "The answer was stopped.", 499, "caller")
 RUN_BROKEN = RunFailed(INTERNAL_ERROR.code, INTERNAL_ERROR.message)
 RUN_TOO_LONG = RunFailed("too_long", "The answer grew beyond what a thread may hold and was stopped.", 500)
-TEXT_DELTAS = (TextDelta, ReasoningDelta)
 MIN_ENTRY_SIZE = 32
 # `ring_start` of a run that has not started.
 EMPTY_RING = sys.maxsize
@@ -106,8 +108,14 @@ class ActiveRun:
         self.before = self.last = self.shown = 0
         self.held = 0
         """Number of the last entry that is shown only when it is stored; 0 if none waits for that."""
+        self.log: EntryLog | None = None
+        """Takes the entries where the store has such logs; otherwise `append_entries` does."""
         self.unstored: dict[asyncio.Future[None], int] = {}
         """Number of the last entry that each write of the store has."""
+        self.news = self.told = 0
+        """Number of the newest entry that is no delta, and the last number that other workers were told of."""
+        self.followed_until = 0.0
+        """Until when another worker has a reader of this run, by the loop's clock."""
         self.ring_start = EMPTY_RING
         """The number before the first entry in the ring."""
         self.size = 0
@@ -146,25 +154,29 @@ class ActiveRun:
         self.before = lease.before
         self.last = self.shown = self.ring_start = max(lease.before, lease.last)
         self.fence = lease.fence
+        if isinstance(self.store, LoggedLeases):
+            self.log = self.store.open_entry_log(self.owner, self.thread, lease.fence, self.on_stored)
         self.started.set()
 
     def append(self, entry: ThreadEntry) -> None:
         last = self.last + 1
-        size = len(entry.text) + MIN_ENTRY_SIZE if isinstance(entry, TEXT_DELTAS) else 256
         # Stored first: an entry that cannot be encoded raises here, before readers count on it.
-        append_entries, fence = self.store.append_entries, self.fence
-        stored = append_entries(self.owner, self.thread, last, (entry,), fence) if self.is_stored else None
+        if self.is_stored:
+            if self.log is None:
+                self.store_entry(last, entry)
+            else:
+                self.log.append(last, entry)
+                self.held = last
         ring = self.ring
         ring.append(entry)
         self.last = last
         self.ring_start = last - len(ring)
-        self.size += size
-        if stored is not None:
-            self.held = last
-            # One callback for each write of the store, which may have many entries.
-            if stored not in self.unstored:
-                stored.add_done_callback(self.on_stored)
-            self.unstored[stored] = last
+        if type(entry) is TextDelta:
+            self.size += len(entry.text) + MIN_ENTRY_SIZE
+        else:
+            self.size += len(entry.text) + MIN_ENTRY_SIZE if isinstance(entry, ReasoningDelta) else 256
+            if not is_delta(entry):
+                self.news = last
         if self.held:
             return
         self.shown = last
@@ -172,6 +184,20 @@ class ActiveRun:
             if not reader.try_push(last, entry):
                 self.waiting.remove(reader)
                 reader.wake()
+        self.tell(last)
+
+    def store_entry(self, number: int, entry: ThreadEntry) -> None:
+        """Store an entry, and hold it back if readers must wait for that."""
+        stored = self.store.append_entries(self.owner, self.thread, number, (entry,), self.fence)
+        if stored is not None:
+            self.held = number
+            # One callback for each write of the store, which may have many entries.
+            if stored not in self.unstored:
+                stored.add_done_callback(self.on_written)
+            self.unstored[stored] = number
+
+    def tell(self, number: int) -> None:
+        """Tell other workers that the store has the entries up to a number; here there are none."""
 
     def append_end(self, entry: ThreadEntry) -> None:
         """Append one of the entries that end a broken run. Readers get it even if the store does not take it."""
@@ -182,14 +208,17 @@ class ActiveRun:
             self.is_stored = False
             self.append(entry)
 
-    def on_stored(self, stored: asyncio.Future[None]) -> None:
-        """Show the entries that a write has, and deltas that follow them. If another worker has the thread by now, stop
+    def on_written(self, stored: asyncio.Future[None]) -> None:
+        self.on_stored(self.unstored.pop(stored), isinstance(stored.exception(), LeaseLost))
+
+    def on_stored(self, number: int, is_lost: bool) -> None:
+        """Show the entries up to a number, and deltas that follow them. If another worker has the thread by now, stop
         the run without a word."""
-        number = self.unstored.pop(stored)
-        if isinstance(stored.exception(), LeaseLost):
+        if is_lost:
             self.stop_lost()
         if self.is_lost:
             self.wake_readers()
+            self.tell(number)
             return
         if number == self.held:
             self.held, self.shown = 0, self.last
@@ -197,11 +226,13 @@ class ActiveRun:
             self.shown = number
         if self.ended:
             self.wake_readers()
-            return
-        for reader in tuple(self.waiting):
-            if not self.push_shown(reader):
-                self.waiting.remove(reader)
-                reader.wake()
+        else:
+            for reader in tuple(self.waiting):
+                if not self.push_shown(reader):
+                    self.waiting.remove(reader)
+                    reader.wake()
+        if self.told < self.news or self.followed_until:
+            self.tell(number)
 
     def push_shown(self, reader: RunReader) -> bool:
         """Push the entries that a waiting reader may have by now; return False if it must be woken."""
@@ -352,6 +383,10 @@ class ThreadRuns:
             if failure is not None:
                 self.append_failure(active, trace, (*open_messages.end_events(), failure))
             self.remove_run(active)
+        await self.settle_progress(turn, active)
+
+    async def settle_progress(self, turn: Turn, active: ActiveRun) -> None:
+        """Delete what another worker needs to go on with a run, or leave it to that one; here there is none."""
 
     def append_failure(self, active: ActiveRun, trace: RunTrace, events: Sequence[Event]) -> None:
         """Append the events that end a broken run, unless it has ended or is another worker's."""

@@ -168,6 +168,26 @@ class LeaseWatch(Protocol):
 
 ThreadEntry = Event | UserInput
 NumberedEntry = tuple[int, ThreadEntry]
+StoredListener = Callable[[int, bool], None]
+"""Called when readers may have the entries of a lease up to a number, or if the lease is another's by now: then they
+are never shown."""
+
+
+class EntryLog(Protocol):
+    """Log of one lease."""
+
+    def append(self, number: int, entry: ThreadEntry) -> None:
+        """Store an entry; its listener is told later, never during this call."""
+        ...
+
+
+@runtime_checkable
+class LoggedLeases(Protocol):
+    """Store that shows no entry before it is stored, and tells a listener of each lease instead of making futures."""
+
+    def open_entry_log(self, owner: Owner, thread: str, fence: int, listener: StoredListener) -> EntryLog: ...
+
+
 DeltaEvent = TextDelta | ReasoningDelta | CallArgs
 
 
@@ -325,7 +345,7 @@ def merge_rows(numbered: Iterable[NumberedEntry]) -> list[EntryRow]:
             groups[-1].append(item)
         else:
             groups.append([item])
-    return [_merge_group(group) for group in groups]
+    return [merge_group(group) for group in groups]
 
 
 def is_adjacent(previous: NumberedEntry, item: NumberedEntry) -> bool:
@@ -344,7 +364,8 @@ def is_adjacent(previous: NumberedEntry, item: NumberedEntry) -> bool:
     return getattr(entry, "logprobs", None) is None and getattr(previous_entry, "logprobs", None) is None
 
 
-def _merge_group(group: list[NumberedEntry]) -> EntryRow:
+def merge_group(group: Sequence[NumberedEntry]) -> EntryRow:
+    """Make the row of adjacent entries."""
     (first, entry), (last, _) = group[0], group[-1]
     if len(group) == 1 or not is_delta(entry):
         return EntryRow(first, last, entry)

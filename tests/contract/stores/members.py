@@ -12,9 +12,10 @@ from typing import Any, Protocol, cast
 import pytest
 
 from rightseat.stores.memory import MemoryStore
+from rightseat.stores.postgres.lease_log import LeaseLog
 from rightseat.stores.sqlite import SQLiteStore
 from rightseat.types.stores import CheckpointStore, Continuation, SharedStore, Store
-from rightseat.types.threads import ANY_FENCE, Lease, LeaseHolder, ThreadEntry, ThreadStore
+from rightseat.types.threads import ANY_FENCE, EntryLog, Lease, LeaseHolder, StoredListener, ThreadEntry, ThreadStore
 from rightseat.types.turn import Owner
 
 
@@ -105,6 +106,9 @@ class AlternatingStore:
             await asyncio.wait(stored)
 
     def __getattr__(self, name: str) -> Any:
+        if not hasattr(self.stores[0], name):
+            raise AttributeError(name)
+
         async def call(*args: Any, **options: Any) -> Any:
             await self.wait_stored()
             return await getattr(self.next_store(), name)(*args, **options)
@@ -125,8 +129,23 @@ def make_shared_store(folder: Path, *, clock: Callable[[], float], **options: An
     return cast(FullStore, AlternatingStore(stores))
 
 
+class WaitedLog:
+    """Log whose entries the store of another process can be asked for."""
+
+    def __init__(self, log: LeaseLog, store: AlternatingStore) -> None:
+        self.log = log
+        self.store = store
+
+    def append(self, number: int, entry: ThreadEntry) -> None:
+        self.log.append(number, entry)
+        self.store.stored.append(self.log.get_stored())
+
+
 class AlternatingPostgresStore(AlternatingStore):
     """Two processes' stores in one database. What is deleted in the background is deleted before the next operation."""
+
+    def open_entry_log(self, owner: Owner, thread: str, fence: int, listener: StoredListener) -> EntryLog:
+        return WaitedLog(self.writers[owner, thread].open_entry_log(owner, thread, fence, listener), self)
 
     async def begin_run(self, owner: Owner, thread: str, run: str, **options: str) -> Lease:
         lease = await super().begin_run(owner, thread, run, **options)

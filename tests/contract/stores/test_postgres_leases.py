@@ -60,7 +60,7 @@ async def test_a_lease_has_its_record_until_the_run_has_ended(url: str, schema: 
         await store.append_entries(ME, "t", 3, [RunFinished("stop")], fence)
         await store.wait_idle()
         assert await other.get_checkpoint(ME, KEY) is None
-        assert not store.writer.records
+        assert not store.writer.logs
         # On a thread that is there, in a part of several entries.
         fence = await begin(other, "r2", b"two")
         assert await store.get_checkpoint(ME, make_resume_key("t", "r2")) == b"two"
@@ -140,7 +140,7 @@ async def test_the_end_of_a_lost_lease_deletes_no_record(url: str, schema: str) 
         with pytest.raises(LeaseLost):
             await store.append_entries(ME, "t", 1, [RunFinished("stop")], fence)
         assert await other.get_checkpoint(ME, KEY) == b"{}"
-        assert not store.writer.records
+        assert not store.writer.logs
 
 
 # A worker that dies at once

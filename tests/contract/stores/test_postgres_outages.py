@@ -14,9 +14,9 @@ import pytest
 from rightseat.errors import StoreFailed
 from rightseat.stores.postgres import database, presence, writer
 from rightseat.stores.postgres.database import PostgresDatabase
+from rightseat.stores.postgres.lease_log import LeaseLog
 from rightseat.stores.postgres.prepared import PreparedStatement, TextRow
 from rightseat.stores.postgres.store import PostgresStore
-from rightseat.stores.postgres.windows import FencedKey
 from rightseat.types.events import CallResult, RunFinished, TextDelta, TextStart
 from rightseat.types.threads import LeaseLost, NumberedEntry, RequestedStop
 from rightseat.types.turn import Owner
@@ -94,13 +94,14 @@ async def test_a_window_whose_acknowledgement_is_lost_is_there_once(
                 raise psycopg.OperationalError("the connection is lost")
             return rows
 
-        def note_failure(window: dict[FencedKey, list[NumberedEntry]]) -> None:
+        def note_failure(window: list[tuple[LeaseLog, list[NumberedEntry]]]) -> None:
             put_back(window)
             has_failed.set()
             if joins:
-                for leased, numbered in store.writer.unwritten.items():
-                    store.writer.failed.setdefault(leased, []).extend(numbered)
-                store.writer.unwritten = {}
+                ((_, numbered),) = store.writer.failed
+                for lease in store.writer.unwritten:
+                    numbered += lease.take()
+                store.writer.unwritten = []
 
         monkeypatch.setattr(PreparedStatement, "run", lose_answer)
         monkeypatch.setattr(store.writer, "put_back", note_failure)

@@ -160,7 +160,7 @@ async def test_a_process_that_lost_its_lease_folds_nothing(url: str, schema: str
         stored = store.append_entries(ME, "t", 51, [TextEnd("m")], lease.fence)
         assert isinstance((await asyncio.gather(stored, return_exceptions=True))[0], Exception)
         assert query(url, schema, "SELECT first, last, cuts, body FROM {s}.entries ORDER BY last") == before
-        assert not store.writer.texts
+        assert not store.writer.logs
 
 
 async def test_the_text_of_a_dead_process_is_folded_with_its_end(url: str, schema: str) -> None:

@@ -134,12 +134,12 @@ async def test_one_write_of_the_store_is_one_callback(monkeypatch: pytest.Monkey
     """However many tokens it has."""
     store = WindowStore()
     workers = Workers((store, store))
-    stored: list[asyncio.Future[None]] = []
+    stored: list[int] = []
     on_stored = SharedRun.on_stored
 
-    def count_callback(run: SharedRun, future: asyncio.Future[None]) -> None:
-        stored.append(future)
-        on_stored(run, future)
+    def count_callback(run: SharedRun, number: int, is_lost: bool) -> None:
+        stored.append(number)
+        on_stored(run, number, is_lost)
 
     monkeypatch.setattr(SharedRun, "on_stored", count_callback)
     async with reading(await workers.start(workers.a)) as seen:

@@ -16,14 +16,16 @@ from rightseat.errors import StoreFailed
 from rightseat.stores.postgres import statements as sql
 from rightseat.stores.postgres.database import Parameters, PostgresDatabase, Row
 from rightseat.stores.postgres.keys import encode_key
+from rightseat.stores.postgres.lease_log import ThreadKey
 from rightseat.stores.postgres.threads import BegunRun
-from rightseat.stores.postgres.windows import ThreadKey
 from rightseat.types.threads import Retention
 
 log = logging.getLogger(__name__)
 SWEEP_SECONDS = 60.0
 BATCH_ROWS = 500
 DAY_SECONDS = 86400.0
+OWNER_SECONDS = 1.0
+"""Time from an owner's new thread until the owner's threads are counted."""
 REPLICA_SECONDS = 3600.0
 """Time for which a process that ended without a word is still listed."""
 Execute = Callable[[str, Parameters], Awaitable[list[Row]]]
@@ -38,6 +40,9 @@ class RetentionSweep:
         self.capacity = capacity
         self.clock = clock
         self.timer: asyncio.TimerHandle | None = None
+        self.owners: set[str] = set()
+        """Those with new threads, who may have too many."""
+        self.owner_timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
         """Begin to sweep, once in a minute."""
@@ -60,8 +65,9 @@ class RetentionSweep:
                 self.start()
 
     def stop(self) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
+        for timer in (self.timer, self.owner_timer):
+            if timer is not None:
+                timer.cancel()
 
     def make_values(self, **more: Any) -> dict[str, Any]:
         return {"now": self.clock() if self.clock else None, "limit": BATCH_ROWS, **more}
@@ -73,7 +79,19 @@ class RetentionSweep:
         if begun.size > self.retention.thread_bytes:
             self.database.start(self.drop_oldest_runs(key, begun.size))
         if begun.is_new:
-            self.database.start(self.drop_surplus_threads(key[0]))
+            self.owners.add(key[0])
+            if self.owner_timer is None:
+                # Later: threads are counted once for many new ones, and never while a run waits for its first token.
+                self.owner_timer = asyncio.get_running_loop().call_later(OWNER_SECONDS, self.check_owners)
+
+    def check_owners(self) -> None:
+        """Begin to delete the oldest threads of owners who have too many."""
+        if self.owner_timer is not None:
+            self.owner_timer.cancel()
+            self.owner_timer = None
+        owners, self.owners = self.owners, set()
+        for owner in owners:
+            self.database.start(self.drop_surplus_threads(owner))
 
     async def drop_oldest_runs(self, key: ThreadKey, size: int) -> None:
         """Delete the oldest runs of a thread that is over its size; the newest run always stays."""

@@ -87,14 +87,14 @@ HAS_THREAD = "SELECT FROM {s}.threads WHERE owner = %(owner)s AND id = %(thread)
 APPEND_ENTRIES = """
 WITH lease AS MATERIALIZED (
     SELECT l.*, set_config('synchronous_commit', %(commit)s, true) FROM json_to_recordset(%(leases)s::json)
-    AS l (k int, o text, t text, f bigint, n bigint, s bigint, u boolean, e boolean, b text)
+    AS l (k int, o text, t text, f bigint, n bigint, s bigint, u boolean, e boolean, b text, r text)
 ), mine AS (
     UPDATE {s}.threads AS h SET last = GREATEST(h.last, l.n),
         size = CASE WHEN l.f = 0 OR h.last < l.n THEN GREATEST(h.size + l.s, 0) ELSE h.size END,
         updated = CASE WHEN l.u THEN {s}.moment(%(now)s) ELSE h.updated END,
         run = CASE WHEN l.e THEN NULL ELSE h.run END, worker = CASE WHEN l.e THEN NULL ELSE h.worker END
     FROM lease AS l WHERE h.owner = l.o AND h.id = l.t AND (l.f = 0 OR h.fence = l.f)
-    RETURNING l.k, h.owner, h.id, h.fence, l.n, l.b, l.f = 0 OR h.last = l.n AS is_new
+    RETURNING l.k, h.owner, h.id, h.fence, l.n, l.b, l.r, l.f = 0 OR h.last = l.n AS is_new
 ), part AS MATERIALIZED (
     SELECT m.owner, m.id, m.fence, r.a, r.z, r.c, r.b, r.d
     FROM json_to_recordset(%(rows)s::json) AS r (k int, a bigint, z bigint, c text, b text, d boolean)
@@ -102,6 +102,9 @@ WITH lease AS MATERIALIZED (
 ), folded AS (
     DELETE FROM {s}.entries AS e USING part AS p
     WHERE p.d AND e.owner = p.owner AND e.thread = p.id AND e.last >= p.a AND e.last < p.z
+), ended AS (
+    DELETE FROM {s}.kept AS k USING mine AS m
+    WHERE m.r IS NOT NULL AND k.owner = m.owner AND k.kind = 'note' AND k.key = m.r
 ), added AS (
     INSERT INTO {s}.entries AS e (owner, thread, first, last, run, cuts, body)
     SELECT m.owner, m.id, m.n, m.n, m.fence, '[]', m.b FROM mine AS m WHERE m.is_new AND m.b IS NOT NULL

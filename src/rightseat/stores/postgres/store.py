@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from rightseat.stores.postgres.clock import DatabaseClock
 from rightseat.stores.postgres.database import PostgresDatabase, connect
 from rightseat.stores.postgres.health import UNREACHABLE
+from rightseat.stores.postgres.lease_log import LeaseLog
 from rightseat.stores.postgres.presence import ReplicaPresence
 from rightseat.stores.postgres.records import RecordTable, Update
 from rightseat.stores.postgres.retention import RetentionSweep
@@ -30,6 +31,7 @@ from rightseat.types.threads import (
     OrphanedRun,
     RequestedStop,
     Retention,
+    StoredListener,
     Thread,
     ThreadEntry,
     make_resume_key,
@@ -225,7 +227,7 @@ class PostgresStore:
         begun = await self.threads.begin_run(key, run, assistant, name, digest, record)
         self.sweep.on_begun(key, begun)
         if body is not None:
-            self.writer.records[key, begun.fence] = record["key"]
+            self.writer.get_log(key, begun.fence).record = record["key"]
         return Lease(begun.before, begun.fence)
 
     async def get_lease_holder(self, owner: Owner, thread: str) -> LeaseHolder | None:
@@ -259,6 +261,9 @@ class PostgresStore:
     ) -> asyncio.Future[None]:
         return self.writer.append((owner.name, thread), first, entries, fence)
 
+    def open_entry_log(self, owner: Owner, thread: str, fence: int, listener: StoredListener) -> LeaseLog:
+        return self.writer.open_entry_log((owner.name, thread), fence, listener)
+
     async def read_entries(
         self, owner: Owner, thread: str, after: int = 0, until: int | None = None
     ) -> list[NumberedEntry]:
@@ -291,6 +296,7 @@ class PostgresStore:
 
     async def wait_idle(self) -> None:
         """Wait for what goes on in the background: limits of owners, and what callers that left have begun."""
+        self.sweep.check_owners()
         await self.database.wait_idle()
 
     async def close(self) -> None:

@@ -13,7 +13,8 @@ from rightseat.stores.postgres import statements as sql
 from rightseat.stores.postgres.database import RETRY_PAUSE, PostgresDatabase, Row, Session
 from rightseat.stores.postgres.health import LOST, RETRY_SECONDS
 from rightseat.stores.postgres.keys import encode_key, escape_text, label_key, unescape_text
-from rightseat.stores.postgres.windows import ThreadKey, fold_rows, merge_row_group
+from rightseat.stores.postgres.lease_log import ThreadKey
+from rightseat.stores.postgres.windows import fold_rows, merge_row_group
 from rightseat.types.stores import collect_ids_and_tokens
 from rightseat.types.threads import (
     PAGE_BYTES,

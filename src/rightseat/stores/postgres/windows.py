@@ -7,13 +7,13 @@ may begin at any number of it, as `EntryRow.slice` tells.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
 
 from rightseat.stores.encoding import encode_entry
-from rightseat.stores.postgres.keys import encode_key
+from rightseat.stores.postgres.lease_log import LeaseLog, OpenText
 from rightseat.types.events import ReasoningStart, RunStarted, TextDelta, TextStart
 from rightseat.types.threads import (
     ANY_FENCE,
@@ -23,16 +23,13 @@ from rightseat.types.threads import (
     is_adjacent,
     is_delta,
     is_run_end,
+    merge_group,
     merge_rows,
 )
 
-ThreadKey = tuple[str, str]
-FencedKey = tuple[ThreadKey, int]
-"""A thread and the fence of the lease that writes to it."""
+Window = Sequence[tuple[LeaseLog, Sequence[NumberedEntry]]]
 MAX_ROW_ENTRIES = 512
 """Entries of a text that become one row although it goes on."""
-MAX_OPEN_TEXTS = 20_000
-"""Texts that are remembered; those of runs that have gone elsewhere are among them."""
 BEGINNINGS = (RunStarted, TextStart, ReasoningStart)
 
 
@@ -53,6 +50,8 @@ class LeaseRow(Struct, frozen=True, omit_defaults=True):
     """Whether the run ends."""
     b: str | None = None
     """Its only entry, which has the number `n`; the rows of longer parts are WindowRows."""
+    r: str | None = None
+    """Key of the run's record, which is deleted with the run's end."""
 
 
 class WindowRow(Struct, frozen=True, omit_defaults=True):
@@ -67,49 +66,28 @@ class WindowRow(Struct, frozen=True, omit_defaults=True):
     """Whether it replaces the rows of its numbers."""
 
 
-class OpenText:
-    """Adjacent deltas of one text that are written, in rows that may become one."""
-
-    __slots__ = ("entries", "id", "last", "names", "rows", "size")
-
-    def __init__(self, key: ThreadKey, entries: list[NumberedEntry], size: int) -> None:
-        self.names = (encode_key(key[0]), encode_key(key[1]))
-        self.entries = entries
-        self.last, entry = entries[-1]
-        self.id = entry.id if isinstance(entry, TextDelta) and entry.logprobs is None else None
-        """Id of the message, if one of its further deltas may be added without a look at the last one."""
-        self.rows = 1
-        self.size = size
-        """Bytes of the rows."""
-
-
-OpenTexts = dict[FencedKey, OpenText]
-
-
 class EncodedWindow:
     """Window as APPEND_ENTRIES reads it, and what becomes of open texts when the database has it. Until then they stay
     as they are: a window that is written again is the same."""
 
-    def __init__(self, window: Mapping[FencedKey, Sequence[NumberedEntry]], texts: OpenTexts) -> None:
-        self.order = list(window)
+    def __init__(self, window: Window) -> None:
         self.leases: list[LeaseRow] = []
         self.rows: list[WindowRow] = []
-        self.texts = texts
         self.extended: list[tuple[OpenText, Sequence[NumberedEntry], int]] = []
-        self.replaced: list[tuple[FencedKey, OpenText | None]] = []
-        self.ended: list[FencedKey] = []
-        """Leases whose runs end with this window."""
-        for index, (leased, numbered) in enumerate(window.items()):
-            text = texts.get(leased)
+        self.replaced: list[tuple[LeaseLog, OpenText | None]] = []
+        self.ended: list[LeaseLog] = []
+        """Those that nothing is known of afterwards: their runs end with this window, or they have no run."""
+        for index, (log, numbered) in enumerate(window):
+            text = log.text
             # Fast path: nearly all. A window is shorter than the time between two tokens of a model.
-            if text is not None and len(numbered) == 1 and self.add_delta(index, leased, numbered, text):
+            if text is not None and len(numbered) == 1 and self.add_delta(index, log, numbered, text):
                 continue
             if len(numbered) > 1 or (text is not None and not is_continued(text, numbered)):
-                self.add_part(index, leased, numbered, text)
+                self.add_part(index, log, numbered, text)
             else:
-                self.add_entry(index, leased, numbered, text)
+                self.add_entry(index, log, numbered, text)
 
-    def add_delta(self, index: int, leased: FencedKey, numbered: Sequence[NumberedEntry], text: OpenText) -> bool:
+    def add_delta(self, index: int, log: LeaseLog, numbered: Sequence[NumberedEntry], text: OpenText) -> bool:
         """Add a delta of a text; return False if it does not continue this one."""
         number, entry = numbered[0]
         # As `is_adjacent` tells, without a call for each token.
@@ -121,35 +99,32 @@ class EncodedWindow:
         if body is None:
             return False
         size = len(body)
-        self.leases.append(LeaseRow(index, *text.names, leased[1], number, size, False, False, body.decode()))
+        owner, thread = log.names
+        self.leases.append(LeaseRow(index, owner, thread, log.fence, number, size, False, False, body.decode()))
         self.extended.append((text, numbered, size))
         return True
 
-    def add_entry(
-        self, index: int, leased: FencedKey, numbered: Sequence[NumberedEntry], text: OpenText | None
-    ) -> None:
+    def add_entry(self, index: int, log: LeaseLog, numbered: Sequence[NumberedEntry], text: OpenText | None) -> None:
         """Add a part of one entry that ends no text."""
-        (key, fence), ((number, entry),) = leased, numbered
+        ((number, entry),) = numbered
         body = encode_entry(entry)
         size, row = (0, None) if body is None else (len(body), body.decode())
         is_used = not is_delta(entry)
         is_end = is_used and is_run_end(entry)
-        if is_end:
-            self.ended.append(leased)
-        names = (encode_key(key[0]), encode_key(key[1]))
-        lease = LeaseRow(index, *names, fence, number, size, is_used, is_end, row)
-        self.leases.append(lease)
+        if is_end or log.fence == ANY_FENCE:
+            self.ended.append(log)
+        record = log.record if is_end else None
+        self.leases.append(LeaseRow(index, *log.names, log.fence, number, size, is_used, is_end, row, record))
         if text is not None:
             if body is None:
-                self.replaced.append((leased, None))
+                self.replaced.append((log, None))
             else:
                 self.extended.append((text, numbered, size))
-        elif body is not None and not is_used and fence != ANY_FENCE:
-            self.replaced.append((leased, OpenText(key, list(numbered), size)))
+        elif body is not None and not is_used and log.fence != ANY_FENCE:
+            self.replaced.append((log, OpenText(list(numbered), size)))
 
-    def add_part(self, index: int, leased: FencedKey, numbered: Sequence[NumberedEntry], text: OpenText | None) -> None:
+    def add_part(self, index: int, log: LeaseLog, numbered: Sequence[NumberedEntry], text: OpenText | None) -> None:
         """Add a part of several entries, or one that ends a text."""
-        (owner, thread), fence = leased
         size = self.add_folded(index, numbered, text) if text is not None else None
         new = numbered if size is None or text is None else list_after(self.rows[-1].z, numbered)
         size, last_size = size or 0, 0
@@ -162,46 +137,41 @@ class EncodedWindow:
                 self.rows.append(WindowRow(index, row.first, row.last, row.offsets, body.decode()))
         others = [entry for _, entry in numbered if not is_delta(entry)]
         is_end = any(map(is_run_end, others))
-        if is_end:
-            self.ended.append(leased)
-        lease = LeaseRow(
-            index, encode_key(owner), encode_key(thread), fence, numbered[-1][0], size, bool(others), is_end
-        )
-        self.leases.append(lease)
-        is_open = bool(last_size) and is_delta(numbered[-1][1]) and fence != ANY_FENCE
+        if is_end or log.fence == ANY_FENCE:
+            self.ended.append(log)
+        record = log.record if is_end else None
+        last = numbered[-1][0]
+        self.leases.append(LeaseRow(index, *log.names, log.fence, last, size, bool(others), is_end, None, record))
+        is_open = bool(last_size) and is_delta(numbered[-1][1]) and log.fence != ANY_FENCE
         if text is not None and is_open and len(rows) == 1 and is_continued(text, numbered):
             self.extended.append((text, numbered, size))
         else:
             opened = list_after(rows[-1].first - 1, numbered) if is_open else []
-            self.replaced.append((leased, OpenText(leased[0], opened, last_size) if opened else None))
+            self.replaced.append((log, OpenText(opened, last_size) if opened else None))
 
     def add_folded(self, index: int, numbered: Sequence[NumberedEntry], text: OpenText) -> int | None:
         """Add the row that a text and what follows it become; return by how many bytes the thread grows. None if the
         text goes on, or is one row already, or cannot be encoded."""
         if is_continued(text, numbered):
             return None
-        row = merge_rows([*text.entries, *numbered])[0]
+        row = merge_group([*text.entries, *list_continuing(text.entries[-1], numbered)])
         body = encode_entry(row.entry)
         if body is None or (text.rows == 1 and row.last == text.entries[-1][0]):
             return None
         self.rows.append(WindowRow(index, row.first, row.last, row.offsets, body.decode(), True))
         return len(body) - text.size
 
-    def note_written(self, lost: Collection[FencedKey]) -> None:
+    def note_written(self, lost: Collection[LeaseLog]) -> None:
         """Note that the database has the window, but the parts of leases that are lost."""
         for text, numbered, size in self.extended:
             text.entries += numbered
             text.last = numbered[-1][0]
             text.rows += 1
             text.size += size
-        for leased, opened in self.replaced:
-            self.texts.pop(leased, None)
-            if opened is not None:
-                self.texts[leased] = opened
-        for leased in lost:
-            self.texts.pop(leased, None)
-        while len(self.texts) > MAX_OPEN_TEXTS:
-            del self.texts[next(iter(self.texts))]
+        for log, opened in self.replaced:
+            log.text = opened
+        for log in lost:
+            log.text = None
 
 
 def is_continued(text: OpenText, numbered: Sequence[NumberedEntry]) -> bool:
@@ -209,6 +179,16 @@ def is_continued(text: OpenText, numbered: Sequence[NumberedEntry]) -> bool:
     if len(text.entries) + len(numbered) >= MAX_ROW_ENTRIES or not is_adjacent(text.entries[-1], numbered[0]):
         return False
     return len(numbered) == 1 or all(is_adjacent(before, after) for before, after in pairwise(numbered))
+
+
+def list_continuing(last: NumberedEntry, numbered: Sequence[NumberedEntry]) -> list[NumberedEntry]:
+    """Return the first entries of a part, as many as continue the text before it."""
+    found = [last]
+    for item in numbered:
+        if not is_adjacent(found[-1], item):
+            break
+        found.append(item)
+    return found[1:]
 
 
 def fold_rows(rows: Iterable[EntryRow]) -> list[list[EntryRow]]:
@@ -234,14 +214,14 @@ def list_after(number: int, numbered: Sequence[NumberedEntry]) -> list[NumberedE
     return [item for item in numbered if item[0] > number]
 
 
-def has_lasting_entry(window: Mapping[FencedKey, Sequence[NumberedEntry]], records: Collection[FencedKey] = ()) -> bool:
+def has_lasting_entry(window: Window) -> bool:
     """Whether a window has more than parts of texts: it waits for the database's disk. The beginning of a text does
     not, nor does the input of a run whose record has it, so that the first token waits for no disk but the lease's:
     what is written after it is lost with it."""
     return any(
         not isinstance(entry, BEGINNINGS)
         and not is_delta(entry)
-        and not (isinstance(entry, UserInput) and leased in records)
-        for leased, numbered in window.items()
+        and not (isinstance(entry, UserInput) and log.record is not None)
+        for log, numbered in window
         for _, entry in numbered
     )

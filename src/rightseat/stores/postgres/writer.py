@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import psycopg
@@ -18,12 +18,12 @@ from rightseat.errors import StoreFailed
 from rightseat.stores.encoding import BUFFERED_EVENTS, MAX_UNWRITTEN, encode_entry, encode_json
 from rightseat.stores.postgres import statements as sql
 from rightseat.stores.postgres.database import STATEMENT_SECONDS, PostgresDatabase
-from rightseat.stores.postgres.keys import encode_key
+from rightseat.stores.postgres.lease_log import FencedKey, LeaseLog, ThreadKey
 from rightseat.stores.postgres.prepared import PreparedStatement, TextRow
-from rightseat.stores.postgres.windows import EncodedWindow, FencedKey, OpenTexts, ThreadKey, has_lasting_entry
+from rightseat.stores.postgres.windows import EncodedWindow, Window, has_lasting_entry
 from rightseat.types.events import ReasoningDelta, RunStarted, TextDelta
 from rightseat.types.live import shorten_window
-from rightseat.types.threads import LeaseLost, NumberedEntry, ThreadEntry, is_delta, is_run_end
+from rightseat.types.threads import NumberedEntry, StoredListener, ThreadEntry, is_delta, is_run_end
 
 log = logging.getLogger(__name__)
 MAX_HOLD_SECONDS = 1.0
@@ -34,6 +34,8 @@ MAX_UNWRITTEN_BYTES = 64 << 20
 """Size of entries that may wait while the database is away, as well as MAX_UNWRITTEN."""
 MAX_WINDOW_ENTRIES = 5000
 """Entries of one statement: after an outage what waited is written in several."""
+MAX_LOGS = 20_000
+"""Leases that are remembered; those that have gone elsewhere are among them."""
 ENTRY_BYTES = 200
 DELTAS = (TextDelta, ReasoningDelta)
 RETRY_PAUSE, LONGEST_RETRY_PAUSE = 0.25, 2.0
@@ -44,20 +46,16 @@ class EntryWriter:
         self.database = database
         self.window_seconds = window_seconds
         self.clock = clock
-        self.unwritten: dict[FencedKey, list[NumberedEntry]] = {}
-        self.failed: dict[FencedKey, list[NumberedEntry]] = {}
+        self.logs: dict[FencedKey, LeaseLog] = {}
+        self.unwritten: list[LeaseLog] = []
+        """Those with entries that wait for the next window."""
+        self.failed: list[tuple[LeaseLog, list[NumberedEntry]]] = []
         """Window that could not be written. It is written again as it was: the database may have it, and would take
         the same entries twice if they came with others."""
-        self.texts: OpenTexts = {}
-        """Texts that have been written in part."""
-        self.records: dict[FencedKey, str] = {}
-        """Keys of records that are deleted when their runs have ended."""
-        self.stored: dict[FencedKey, asyncio.Future[None]] = {}
-        """Futures of runs whose readers wait for the next window."""
         self.count = 0
         """Entries that wait."""
-        self.writing: Collection[FencedKey] = ()
-        """Leases of the window that is being written."""
+        self.writing: Window = ()
+        """Window that is being written."""
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.Handle | None = None
         self.window_end = 0.0
@@ -79,32 +77,49 @@ class EntryWriter:
         self.dropped = 0
         """Entries that were not kept because the database was away for too long."""
 
+    def open_entry_log(self, key: ThreadKey, fence: int, listener: StoredListener) -> LeaseLog:
+        lease = self.get_log(key, fence)
+        lease.listener = listener
+        return lease
+
+    def get_log(self, key: ThreadKey, fence: int) -> LeaseLog:
+        lease = self.logs.get((key, fence))
+        if lease is None:
+            if len(self.logs) >= MAX_LOGS:
+                self.forget_log()
+            lease = self.logs[key, fence] = LeaseLog(self, key, fence)
+        return lease
+
+    def forget_log(self) -> None:
+        """Forget the oldest lease that nothing waits of: of two logs in one window the database would take one."""
+        oldest = next((leased for leased, lease in self.logs.items() if not lease.waiting), None)
+        if oldest is not None:
+            del self.logs[oldest]
+
     def append(self, key: ThreadKey, first: int, entries: Sequence[ThreadEntry], fence: int) -> asyncio.Future[None]:
         """Append entries to the next window. Readers are shown them when the returned future is done: at once while
         the database is away."""
-        leased = (key, fence)
-        numbered = [(first, entries[0])] if len(entries) == 1 else list(enumerate(entries, first))
-        waiting = self.unwritten.get(leased)
-        if waiting is None:
-            self.unwritten[leased] = numbered
-        else:
-            waiting += numbered
-        self.count += len(entries)
+        lease = self.get_log(key, fence)
+        for number, entry in enumerate(entries, first):
+            lease.append(number, entry)
+        stored = lease.get_stored()
         if self.is_away:
-            self.size += sum(map(measure_entry, entries))
+            lease.show_waiting()
+        return stored
+
+    def on_append(self, lease: LeaseLog, number: int, entry: ThreadEntry) -> None:
+        """Take an entry that is no delta of a text, or comes while the database is away."""
+        if self.is_away:
+            self.size += measure_entry(entry)
             self.drop_surplus()
-            shown: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            shown.set_result(None)
-            return shown
-        stored = self.stored.get(leased)
-        if stored is None:
-            stored = self.stored[leased] = asyncio.get_running_loop().create_future()
-        if type(entries[-1]) is not TextDelta and not self.is_urgent and not isinstance(entries[-1], BUFFERED_EVENTS):
+            # Soon: its run is still about to append it.
+            asyncio.get_running_loop().call_soon(lease.tell, number)
+            return
+        if not self.is_urgent and not isinstance(entry, BUFFERED_EVENTS):
             self.is_urgent = True
             self.cancel_timer()
         if self.timer is None and self.task is None:
             self.schedule()
-        return stored
 
     def schedule(self) -> None:
         """Write what waits: at once after a pause or for the sake of what is no delta, else with the next window."""
@@ -127,70 +142,69 @@ class EntryWriter:
             return
         self.is_urgent = False
         self.window_end = asyncio.get_running_loop().time() + shorten_window(self.window_seconds, self.count)
-        window = self.take_window()
-        stored = self.take_stored()
-        self.count -= sum(map(len, window.values()))
-        self.writing = window
-        self.task = self.database.start(self.write_window(window, stored))
+        window = self.writing = self.take_window()
+        self.task = self.database.start(self.write_window(window))
 
-    def take_window(self) -> dict[FencedKey, list[NumberedEntry]]:
+    def take_window(self) -> list[tuple[LeaseLog, list[NumberedEntry]]]:
         """Take what waits, of each run its first entries, as many as one statement may have."""
         if self.failed:
-            window, self.failed = self.failed, {}
+            window, self.failed = self.failed, []
+            self.count -= sum(len(numbered) for _, numbered in window)
             return window
+        leases, self.unwritten = self.unwritten, []
         if self.count <= MAX_WINDOW_ENTRIES:
-            window, self.unwritten = self.unwritten, {}
-            return window
-        window, room = {}, MAX_WINDOW_ENTRIES
-        for leased in list(self.unwritten):
-            if not room:
-                break
-            numbered = self.unwritten.pop(leased)
-            window[leased] = numbered[:room]
-            if len(numbered) > room:
-                self.unwritten[leased] = numbered[room:]
-            room -= len(window[leased])
+            self.count = 0
+            return [(lease, lease.take()) for lease in leases]
+        window, room = [], MAX_WINDOW_ENTRIES
+        for lease in leases:
+            if len(lease.waiting) <= room:
+                taken = lease.take()
+            else:
+                # Its future waits for the rest.
+                taken, lease.waiting = lease.waiting[:room], lease.waiting[room:]
+                self.unwritten.append(lease)
+            room -= len(taken)
+            if taken:
+                window.append((lease, taken))
+        self.count -= MAX_WINDOW_ENTRIES - room
         return window
-
-    def take_stored(self) -> dict[FencedKey, asyncio.Future[None]]:
-        """Take the futures of the window that was taken: those of a run that has more to write wait for its next."""
-        if not self.unwritten:
-            stored, self.stored = self.stored, {}
-            return stored
-        ready = [leased for leased in self.stored if leased not in self.unwritten]
-        return {leased: self.stored.pop(leased) for leased in ready}
 
     def begin_outage(self) -> None:
         """Show entries before they are kept, from now until a window is written."""
         if not self.is_away:
             self.is_away, self.away_since = True, time.time() - MAX_HOLD_SECONDS
 
-    def hold_readers(self, stored: Mapping[FencedKey, asyncio.Future[None]]) -> None:
+    def hold_readers(self, window: Window) -> None:
         """Let readers wait for a window, for MAX_HOLD_SECONDS at most."""
         due = asyncio.get_running_loop().time() + MAX_HOLD_SECONDS
-        self.hold = asyncio.get_running_loop().call_at(due, self.end_hold, due, stored)
+        self.hold = asyncio.get_running_loop().call_at(due, self.end_hold, due, window)
 
-    def end_hold(self, due: float, stored: Mapping[FencedKey, asyncio.Future[None]]) -> None:
+    def end_hold(self, due: float, window: Window) -> None:
         if asyncio.get_running_loop().time() - due > STANDSTILL_SECONDS:
             # The answer may have come meanwhile, and may be that the run is another process's by now.
-            self.hold_readers(stored)
+            self.hold_readers(window)
         else:
-            self.show_unwritten(stored)
+            self.show_unwritten(window)
 
-    def show_unwritten(self, stored: Mapping[FencedKey, asyncio.Future[None]]) -> None:
+    def show_unwritten(self, window: Window) -> None:
         """Let readers have what the database has not acknowledged in time."""
         log.warning("the database does not answer: answers are shown before they are kept")
         self.begin_outage()
-        settle_futures(stored, set())
-        settle_futures(self.stored, set())
-        self.stored = {}
+        self.settle(window)
+        self.show_waiting()
 
-    async def write_window(
-        self, window: dict[FencedKey, list[NumberedEntry]], stored: Mapping[FencedKey, asyncio.Future[None]]
-    ) -> None:
-        lost: set[FencedKey] = set()
+    def settle(self, window: Window) -> None:
+        for lease, numbered in window:
+            lease.settle(numbered[-1][0])
+
+    def show_waiting(self) -> None:
+        for lease in self.unwritten:
+            lease.show_waiting()
+
+    async def write_window(self, window: list[tuple[LeaseLog, list[NumberedEntry]]]) -> None:
+        lost: set[LeaseLog] = set()
         has_failed = False
-        self.hold_readers(stored)
+        self.hold_readers(window)
         try:
             lost = await self.write(window)
             self.pause, self.is_away, self.size = RETRY_PAUSE, False, 0
@@ -198,39 +212,42 @@ class EntryWriter:
         except StoreFailed:
             has_failed = True
             self.begin_outage()
-            self.put_back(window)
         finally:
             if self.hold is not None:
                 self.hold.cancel()
             self.task, self.writing = None, ()
-            shown = lost - {leased for leased, future in stored.items() if not future.done()}
             # Readers are shown what could not be kept too: an answer does not wait for the database.
-            settle_futures(stored, lost)
-        self.tell_lost(shown)
+            self.settle(window if not lost else [part for part in window if part[0] not in lost])
+        if lost:
+            self.tell_lost([part for part in window if part[0] in lost])
         if has_failed:
-            settle_futures(self.stored, lost)
-            self.stored = {}
+            self.show_waiting()
+            self.put_back(window)
             self.cancel_timer()
             self.timer = asyncio.get_running_loop().call_later(self.pause, self.flush)
             self.pause = min(self.pause * 2, LONGEST_RETRY_PAUSE)
-        elif self.unwritten:
+        elif self.unwritten and self.timer is None:
             self.schedule()
 
-    def tell_lost(self, leases: set[FencedKey]) -> None:
-        """Tell of leases that another process has by now, and whose entries were shown while the database was away: no
-        future of theirs can say so."""
-        for (owner, thread), fence in leases:
-            for listener in self.lost_listeners:
-                listener(owner, thread, fence)
+    def tell_lost(self, window: Window) -> None:
+        """Tell of leases that another process has by now. Where entries were shown while the database was away no
+        future can say so."""
+        for lease, numbered in window:
+            if not lease.lose(numbered[-1][0]):
+                for listener in self.lost_listeners:
+                    listener(*lease.key, lease.fence)
 
-    def put_back(self, window: dict[FencedKey, list[NumberedEntry]]) -> None:
+    def put_back(self, window: list[tuple[LeaseLog, list[NumberedEntry]]]) -> None:
         """Keep a window that could not be written for the next attempt, as much of it as may wait."""
         self.failed = window
-        lists = [*window.values(), *self.unwritten.values()]
+        lists = self.list_waiting()
         self.count = sum(map(len, lists))
         self.size = sum(measure_entry(entry) for numbered in lists for _, entry in numbered)
         self.drop_surplus()
         log.error("%d entries of threads wait to be kept", self.count)
+
+    def list_waiting(self) -> list[list[NumberedEntry]]:
+        return [*(numbered for _, numbered in self.failed), *(lease.waiting for lease in self.unwritten)]
 
     def drop_surplus(self) -> None:
         """Drop entries of the longest answers until half of what may wait does: deltas first, then all but the ends of
@@ -239,25 +256,25 @@ class EntryWriter:
             return
         before = self.count
         for keeps in (is_no_delta, is_end_or_start):
-            for numbered in sorted((*self.failed.values(), *self.unwritten.values()), key=len, reverse=True):
+            for numbered in sorted(self.list_waiting(), key=len, reverse=True):
                 if self.count <= MAX_UNWRITTEN // 2 and self.size <= MAX_UNWRITTEN_BYTES // 2:
                     break
                 kept = [item for item in numbered if keeps(item[1])]
                 self.count -= len(numbered) - len(kept)
                 self.size -= sum(measure_entry(entry) for _, entry in numbered if not keeps(entry))
                 numbered[:] = kept
-        for leased in self.failed:
+        for lease, _ in self.failed:
             # The database may have what is dropped, in one row with what was written before.
-            self.texts.pop(leased, None)
-        self.failed = {leased: numbered for leased, numbered in self.failed.items() if numbered}
-        self.unwritten = {leased: numbered for leased, numbered in self.unwritten.items() if numbered}
+            lease.text = None
+        self.failed = [part for part in self.failed if part[1]]
+        self.unwritten = [lease for lease in self.unwritten if lease.waiting]
         self.dropped += before - self.count
         log.error("%d entries of threads are not kept: the database has been away for too long", before - self.count)
 
-    async def write(self, window: Mapping[FencedKey, Sequence[NumberedEntry]]) -> set[FencedKey]:
-        """Write a window and return those leases that another has by now: their entries are not written."""
-        encoded = EncodedWindow(window, self.texts)
-        is_durable = any(lease.u for lease in encoded.leases) and has_lasting_entry(window, self.records)
+    async def write(self, window: Window) -> set[LeaseLog]:
+        """Write a window and return those logs whose leases another has by now: their entries are not written."""
+        encoded = EncodedWindow(window)
+        is_durable = any(lease.u for lease in encoded.leases) and has_lasting_entry(window)
         values = {
             "leases": encode_json(encoded.leases),
             "rows": encode_json(encoded.rows),
@@ -267,18 +284,12 @@ class EntryWriter:
         }
         job = partial(self.execute, values)
         refused = await self.database.watch(self.database.repeat(job, MAX_HOLD_SECONDS))
-        lost = {encoded.order[int(index)] for (index,) in refused if index is not None}
+        lost = {window[int(index)][0] for (index,) in refused if index is not None}
         encoded.note_written(lost)
-        for leased in (*lost, *encoded.ended):
-            key = self.records.pop(leased, None)
-            if key is not None and leased not in lost:
-                self.drop_record(leased[0][0], key)
+        for lease in (*lost, *encoded.ended):
+            if not lease.waiting:
+                self.logs.pop(lease.leased, None)
         return lost
-
-    def drop_record(self, owner: str, key: str) -> None:
-        """Delete the record of a run that has ended, beside the windows. One that stays expires."""
-        values = {"owner": encode_key(owner), "kind": "note", "key": key}
-        self.database.start(self.database.execute(sql.DROP_RECORD, values, again=True))
 
     async def execute(self, values: dict[str, bytes | None]) -> list[TextRow]:
         """Run the statement on a connection that stays with the writer: each window would look for one."""
@@ -304,7 +315,8 @@ class EntryWriter:
         """Wait until entries appended before are written, or could not be."""
         for _ in range(3):
             # The window that is being written, the one that failed, and the one after it.
-            if not any(concerns(key) for key, _ in (*self.writing, *self.failed, *self.unwritten)):
+            logs = (*(lease for lease, _ in (*self.writing, *self.failed)), *self.unwritten)
+            if not any(concerns(lease.key) for lease in logs):
                 return
             self.flush()
             if self.task is None:
@@ -314,7 +326,7 @@ class EntryWriter:
     async def close(self) -> None:
         await self.wait_written(lambda _: True)
         self.cancel_timer()
-        settle_futures(self.stored, set())
+        self.show_waiting()
         await self.give_back()
 
 
@@ -329,15 +341,3 @@ def is_no_delta(entry: ThreadEntry) -> bool:
 
 def is_end_or_start(entry: ThreadEntry) -> bool:
     return isinstance(entry, RunStarted) or is_run_end(entry)
-
-
-def settle_futures(stored: Mapping[FencedKey, asyncio.Future[None]], lost: set[FencedKey]) -> None:
-    for leased, future in stored.items():
-        if future.done():
-            continue
-        if lost and leased in lost:
-            future.set_exception(LeaseLost())
-            # Retrieved: not every run waits for it.
-            future.exception()
-        else:
-            future.set_result(None)
