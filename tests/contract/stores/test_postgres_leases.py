@@ -179,11 +179,13 @@ async def test_a_run_whose_worker_dies_with_its_lease_goes_on(
             await asyncio.wait_for(is_asked.wait(), HANG_TIMEOUT)
             dead.add(store.worker)
             hub.planes.pop(store.worker, None)
-        await there.settle_dead_workers({store.worker})
-        model.say("one", None)
-        entries = [entry async for _, entry in there.follow(ME, "t")]
-        assert entries[-1] == RUN_RESTARTED if not has_recorded_lease else isinstance(entries[-1], RunFinished)
-        is_over.set()
+        try:
+            await there.settle_dead_workers({store.worker})
+            model.say("one", None)
+            entries = [entry async for _, entry in there.follow(ME, "t")]
+            assert entries[-1] == RUN_RESTARTED if not has_recorded_lease else isinstance(entries[-1], RunFinished)
+        finally:
+            is_over.set()
         task.cancel()
         await asyncio.wait([task])
         await asyncio.gather(here.close(), there.close())

@@ -107,8 +107,9 @@ async def test_a_window_whose_acknowledgement_is_lost_is_there_once(
         monkeypatch.setattr(store.writer, "put_back", note_failure)
         for number in range(2, 40):
             store.append_entries(ME, "t", number, [TextDelta("m", f"{number} ")], lease.fence)
-            # The first window has some of them, and the others wait.
-            await asyncio.sleep(0)
+            if number == 10:
+                # The first window has these, and the others wait.
+                await wait_until(lambda: store.writer.task is not None)
         await asyncio.wait_for(has_failed.wait(), HANG_TIMEOUT)
         is_lost = False
         await wait_until(lambda: not store.writer.count and store.writer.task is None)

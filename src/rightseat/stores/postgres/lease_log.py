@@ -6,7 +6,6 @@ It has what the writer knows of a run, so that a token is one call, without a se
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import TYPE_CHECKING
 
 from rightseat.stores.postgres.keys import encode_key
@@ -16,7 +15,6 @@ from rightseat.types.threads import LeaseLost, NumberedEntry, StoredListener, Th
 if TYPE_CHECKING:
     from rightseat.stores.postgres.writer import EntryWriter
 
-log = logging.getLogger(__name__)
 ThreadKey = tuple[str, str]
 FencedKey = tuple[ThreadKey, int]
 """A thread and the fence of the lease that writes to it."""
@@ -77,6 +75,9 @@ class LeaseLog:
         """Take all that waits, for a window."""
         taken, self.waiting = self.waiting, []
         if self.stored is not None:
+            if self.taken is not None:
+                # Of the window before, which is about to be settled.
+                settle_future(self.taken)
             self.taken, self.stored = self.stored, None
         return taken
 
@@ -91,7 +92,8 @@ class LeaseLog:
         if self.taken is not None:
             settle_future(self.taken)
             self.taken = None
-        self.tell(number)
+        if self.listener is not None:
+            self.listener(number, False)
 
     def show_waiting(self) -> None:
         """Let readers have what is not written yet."""
@@ -99,7 +101,7 @@ class LeaseLog:
             settle_future(self.stored)
             self.stored = None
         if self.waiting:
-            self.tell(self.waiting[-1][0])
+            self.tell_soon(self.waiting[-1][0])
 
     def lose(self, number: int) -> bool:
         """Say that the entries of a window are refused; return whether there is anybody to say it to."""
@@ -110,17 +112,13 @@ class LeaseLog:
             taken.exception()
         elif self.listener is None:
             return False
-        self.tell(number, True)
+        self.tell_soon(number, is_lost=True)
         return True
 
-    def tell(self, number: int, is_lost: bool = False) -> None:
-        if self.listener is None:
-            return
-        try:
-            self.listener(number, is_lost)
-        except Exception:
-            # Of one run: those of the others are told nevertheless.
-            log.exception("entries of a run could not be shown")
+    def tell_soon(self, number: int, *, is_lost: bool = False) -> None:
+        """Tell the listener in a step of its own of the event loop: its run may be about to append."""
+        if self.listener is not None:
+            asyncio.get_running_loop().call_soon(self.listener, number, is_lost)
 
 
 def settle_future(future: asyncio.Future[None]) -> None:

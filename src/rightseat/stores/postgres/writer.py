@@ -112,8 +112,7 @@ class EntryWriter:
         if self.is_away:
             self.size += measure_entry(entry)
             self.drop_surplus()
-            # Soon: its run is still about to append it.
-            asyncio.get_running_loop().call_soon(lease.tell, number)
+            lease.tell_soon(number)
             return
         if not self.is_urgent and not isinstance(entry, BUFFERED_EVENTS):
             self.is_urgent = True
@@ -190,12 +189,22 @@ class EntryWriter:
         """Let readers have what the database has not acknowledged in time."""
         log.warning("the database does not answer: answers are shown before they are kept")
         self.begin_outage()
-        self.settle(window)
         self.show_waiting()
+        self.settle(window)
+
+    def settle_soon(self, window: Window) -> None:
+        asyncio.get_running_loop().call_soon(self.settle, window)
 
     def settle(self, window: Window) -> None:
-        for lease, numbered in window:
-            lease.settle(numbered[-1][0])
+        """Let readers have the entries of a window. If one cannot be told, the event loop reports it, and the others
+        are told nevertheless."""
+        parts = iter(window)
+        try:
+            for lease, numbered in parts:
+                lease.settle(numbered[-1][0])
+        except BaseException:
+            self.settle_soon(list(parts))
+            raise
 
     def show_waiting(self) -> None:
         for lease in self.unwritten:
@@ -217,9 +226,11 @@ class EntryWriter:
                 self.hold.cancel()
             self.task, self.writing = None, ()
             # Readers are shown what could not be kept too: an answer does not wait for the database.
-            self.settle(window if not lost else [part for part in window if part[0] not in lost])
-        if lost:
-            self.tell_lost([part for part in window if part[0] in lost])
+            if lost or has_failed:
+                self.settle_soon([(lease, numbered[-1:]) for lease, numbered in window if lease not in lost])
+            else:
+                self.settle_soon(window)
+        self.tell_lost([part for part in window if part[0] in lost] if lost else ())
         if has_failed:
             self.show_waiting()
             self.put_back(window)
