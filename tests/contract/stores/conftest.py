@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rightseat.types.threads import Retention
-from tests.contract.stores.members import MEMBER_PARAMS, FullStore
+from tests.contract.stores.members import MEMBER_PARAMS, FullStore, make_schema_name
 from tests.contract.stores.sample_runs import TickingClock
 
 
@@ -18,6 +18,21 @@ def clock() -> TickingClock:
 @pytest.fixture
 def retention() -> Retention:
     return Retention()
+
+
+@pytest.fixture
+def url() -> str:
+    """Address of this session's PostgreSQL."""
+    # Imported here: the other stores are tested where there is no PostgreSQL too.
+    from tests.kit.postgres import get_session_server
+
+    return get_session_server().url
+
+
+@pytest.fixture
+def schema() -> str:
+    """Name of a schema that no other test has."""
+    return make_schema_name()
 
 
 @pytest.fixture(params=MEMBER_PARAMS)

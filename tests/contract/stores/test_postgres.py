@@ -32,7 +32,7 @@ from rightseat.wiring.storage import make_shared_ledger
 from tests.contract.stores.members import make_schema_name
 from tests.contract.stores.test_shared import Child
 from tests.contract.stores.test_stores import TICKET, make_continuation
-from tests.kit.postgres import PostgresServer, get_session_server, require_programs, run_server
+from tests.kit.postgres import PostgresServer, require_programs, run_server
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.kit.waiting import wait_until
 
@@ -40,16 +40,6 @@ pytestmark = pytest.mark.io
 ME = Owner("me")
 CHILD = Path(__file__).with_name("shared_child.py")
 DURABLE = "AND (l.f = 0 OR h.fence = l.f)"
-
-
-@pytest.fixture
-def url() -> str:
-    return get_session_server().url
-
-
-@pytest.fixture
-def schema() -> str:
-    return make_schema_name()
 
 
 @pytest.fixture

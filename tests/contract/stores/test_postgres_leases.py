@@ -24,25 +24,13 @@ from rightseat.types.threads import (
     UserInput,
     make_resume_key,
 )
-from tests.contract.stores.members import make_schema_name
 from tests.contract.stores.sample_runs import ME
 from tests.contract.stores.test_postgres import open_stores, query
-from tests.kit.postgres import get_session_server
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.unit.runtime.shared_workers import GatedModel, ListedPresence
 
 pytestmark = pytest.mark.io
 KEY = make_resume_key("t", "r")
-
-
-@pytest.fixture
-def url() -> str:
-    return get_session_server().url
-
-
-@pytest.fixture
-def schema() -> str:
-    return make_schema_name()
 
 
 async def begin(store: PostgresStore, run: str = "r", record: bytes = b"{}") -> int:

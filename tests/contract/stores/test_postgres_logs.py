@@ -8,7 +8,6 @@ import pytest
 from rightseat.stores.postgres import writer
 from rightseat.types.events import RunFinished, TextDelta
 from rightseat.types.threads import NumberedEntry
-from tests.contract.stores.members import make_schema_name
 from tests.contract.stores.sample_runs import ME
 from tests.contract.stores.test_postgres import open_stores
 from tests.contract.stores.test_postgres_outages import open_behind
@@ -18,16 +17,6 @@ from tests.kit.waiting import wait_until
 
 pytestmark = pytest.mark.io
 DELTAS: list[NumberedEntry] = [(number, TextDelta("m", f"{number} ")) for number in range(1, 40)]
-
-
-@pytest.fixture
-def url() -> str:
-    return get_session_server().url
-
-
-@pytest.fixture
-def schema() -> str:
-    return make_schema_name()
 
 
 class Told:

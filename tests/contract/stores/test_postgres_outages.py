@@ -20,7 +20,6 @@ from rightseat.stores.postgres.store import PostgresStore
 from rightseat.types.events import CallResult, RunFinished, TextDelta, TextStart
 from rightseat.types.threads import LeaseLost, NumberedEntry, RequestedStop
 from rightseat.types.turn import Owner
-from tests.contract.stores.members import make_schema_name
 from tests.contract.stores.test_postgres import end_run_elsewhere, open_stores
 from tests.kit.faulty_relay import FaultyRelay
 from tests.kit.postgres import get_session_server
@@ -29,16 +28,6 @@ from tests.kit.waiting import wait_until
 
 pytestmark = pytest.mark.io
 ME = Owner("me")
-
-
-@pytest.fixture
-def url() -> str:
-    return get_session_server().url
-
-
-@pytest.fixture
-def schema() -> str:
-    return make_schema_name()
 
 
 @asynccontextmanager

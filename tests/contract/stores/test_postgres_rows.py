@@ -26,10 +26,8 @@ from rightseat.types.events import (
     TextStart,
 )
 from rightseat.types.threads import Lease, NumberedEntry, ThreadEntry
-from tests.contract.stores.members import make_schema_name
 from tests.contract.stores.sample_runs import ME, join_deltas, read_all_entries
 from tests.contract.stores.test_postgres import open_stores, query
-from tests.kit.postgres import get_session_server
 from tests.kit.waiting import wait_until
 
 pytestmark = pytest.mark.io
@@ -49,16 +47,6 @@ TURN: list[ThreadEntry] = [
     RunFinished("calls"),
 ]
 NUMBERED: list[NumberedEntry] = list(enumerate(TURN, 1))
-
-
-@pytest.fixture
-def url() -> str:
-    return get_session_server().url
-
-
-@pytest.fixture
-def schema() -> str:
-    return make_schema_name()
 
 
 @asynccontextmanager
