@@ -60,8 +60,9 @@ def run(arguments: list[str], settings: str, mode: str) -> dict[str, Any]:
         assert process.stderr is not None
         first = os.read(process.stdout.fileno(), 4096)
         if "hold" in arguments:
-            # The rest comes when somebody asks for it, and that is after the first words were on the screen.
-            run(["-m", "plain", "release"], settings, mode)
+            # The rest comes when somebody asks for it, and that is after the first words were on the screen. Of two
+            # commands that write to their log at once, one fails.
+            run(["-m", "plain", "--no-log", "release"], settings, mode)
         spoken = (first + process.stdout.read()).decode()
         said = process.stderr.read().decode()
     return {"code": process.returncode, "out": spoken, "err": said, "first": first.decode()}
