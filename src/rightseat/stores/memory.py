@@ -33,14 +33,18 @@ from rightseat.types.threads import (
     ThreadBusy,
     ThreadEntry,
     find_take_over_number,
+    is_adjacent,
+    is_delta,
     is_retryable,
     is_run_end,
     make_restart_entries,
+    merge_group,
     merge_rows,
 )
 from rightseat.types.turn import Owner
 
 V = TypeVar("V")
+ROW_BYTES, OFFSET_BYTES = 48, 8
 
 
 class LogRow(Struct, frozen=True):
@@ -77,11 +81,25 @@ class ThreadLog:
         return LeaseHolder(self.run, self.worker, self.run_count, self.begun_after)
 
     def add(self, row: EntryRow) -> None:
-        entry = row.entry
-        size = len(entry.text) + 48 if isinstance(entry, TextDelta) else len(msgspec.json.encode(entry, enc_hook=str))
+        if type(row.entry) is not TextDelta and not is_delta(row.entry):
+            self.fold_text()
+        size = measure_row(row)
         self.rows.append(LogRow(self.run_count, size, row))
         self.last = row.last
         self.size += size
+
+    def fold_text(self) -> None:
+        """Make one row of the deltas that end the log: the objects of each would take many times the size of its
+        text."""
+        rows, start = self.rows, len(self.rows) - 1
+        while start > 0 and is_folded(rows[start - 1].row, rows[start].row):
+            start -= 1
+        if start >= len(rows) - 1:
+            return
+        row = merge_group([(log_row.row.last, log_row.row.entry) for log_row in rows[start:]])
+        size = measure_row(row)
+        self.size += size - sum(log_row.size for log_row in rows[start:])
+        rows[start:] = [LogRow(rows[start].run, size, row)]
 
     def find_ended_run(self, run: str, digest: str) -> RunEnded | None:
         """Return where a run with this id and digest is; None if there is none, or it did nothing."""
@@ -90,6 +108,20 @@ class ThreadLog:
             return None
         rows = [log_row.row for log_row in self.rows if log_row.run == number]
         return None if is_retryable([row.entry for row in rows]) else RunEnded(rows[0].first - 1, rows[-1].last)
+
+
+def measure_row(row: EntryRow) -> int:
+    """Return about how many bytes a row takes."""
+    entry = row.entry
+    if isinstance(entry, TextDelta):
+        return len(entry.text) + ROW_BYTES + OFFSET_BYTES * len(row.offsets)
+    return len(msgspec.json.encode(entry, enc_hook=str))
+
+
+def is_folded(before: EntryRow, row: EntryRow) -> bool:
+    """Whether two rows of the log become one when their text ends."""
+    is_single = not before.offsets and not row.offsets
+    return is_single and is_adjacent((before.last, before.entry), (row.first, row.entry))
 
 
 class ExpiringItem(NamedTuple, Generic[V]):

@@ -65,6 +65,22 @@ async def test_what_is_appended_is_read_whole_from_any_number(store: FullStore, 
         assert [number for number, _ in found][-1:] == ([len(RUN_ENTRIES)] if after < len(RUN_ENTRIES) else [])
 
 
+async def test_a_text_that_has_ended_is_one_entry(store: FullStore) -> None:
+    """However many tokens it came in: each of them by itself would take many times its size."""
+    tokens = [f"word{number} " for number in range(300)]
+    thoughts: list[ThreadEntry] = [ReasoningDelta("i", token) for token in tokens]
+    deltas: list[ThreadEntry] = [TextDelta("m", token) for token in tokens]
+    run: list[ThreadEntry] = [*thoughts, TextStart("m"), *deltas, TextEnd("m"), RunFinished("stop")]
+    await append_run(store, run, step=1)
+    found = await read_all_entries(store)
+    assert [number for number, _ in found] == [300, 301, 601, 602, 603]
+    assert [found[0][1], found[2][1]] == [ReasoningDelta("i", "".join(tokens)), TextDelta("m", "".join(tokens))]
+    assert (await read_all_entries(store, after=401))[0] == (601, TextDelta("m", "".join(tokens[100:])))
+    thread = await store.get_thread(ME, "t")
+    assert thread is not None
+    assert thread.size < 10 * len("".join(tokens))
+
+
 async def test_up_to_a_number_too(store: FullStore) -> None:
     await append_run(store, RUN_ENTRIES, step=4)
     for after in range(len(RUN_ENTRIES)):
