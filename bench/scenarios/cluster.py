@@ -46,10 +46,12 @@ async def run(stage: BenchSession) -> Sequence[ResultRow]:
 
 
 async def measure_costs(stage: BenchSession, peer: BenchPeer, engines: Engines) -> list[ResultRow]:
-    """CPU per paced token in each plane, interleaved, and that of the engines apart."""
+    """CPU per paced token in each plane, interleaved, that of the engines apart, and what shared planes add."""
     tokens, streams = (40, 20) if stage.short else (TOKENS, STREAMS)
+    drive = {"tokens": tokens, "streams": streams}
     costs: dict[str, list[float]] = {plane: [] for plane in PLANES}
     engine_costs: dict[str, list[float]] = {POSTGRES: [], VALKEY: []}
+    name = f"CPU per token on a thread, {streams} streams"
     async with AsyncExitStack() as stack:
         servers = {}
         for number, plane in enumerate(PLANES):
@@ -58,17 +60,14 @@ async def measure_costs(stage: BenchSession, peer: BenchPeer, engines: Engines) 
         for _ in range(1 if stage.short else ROUNDS):
             for plane, server in servers.items():
                 before = engines.measure_cpu_seconds()
-                drive = {"tokens": tokens, "streams": streams}
                 cost = await stage.drive("paced", peer, COPILOTKIT, tokens / RATE + TIMEOUT, server, **drive)
                 costs[plane].append(float(cost))
                 if plane in engine_costs:
                     spent = engines.measure_cpu_seconds() - before
                     engine_costs[plane].append(spent * 1e6 / (tokens * streams))
-    name = f"CPU per token on a thread, {streams} streams"
     rows = [ResultRow(name, plane, "µs", found) for plane, found in costs.items()]
     for plane in PLANES[1:]:
-        # Pairs of one round: what else happens on the machine meets both.
-        over = [cost - base for cost, base in zip(costs[plane], costs[MEMORY], strict=True)]
+        over = await measure_surplus(stage, peer, engines, plane, drive)
         rows.append(ResultRow(f"{name}, over memory", plane, "µs", over))
     rows += [ResultRow(f"{name}, of the engines", plane, "µs", found) for plane, found in engine_costs.items()]
     for plane, found in costs.items():
@@ -77,6 +76,25 @@ async def measure_costs(stage: BenchSession, peer: BenchPeer, engines: Engines) 
         )
         rows.append(ResultRow("entries per second and core", plane, "", [1e6 / cost for cost in found]))
     return rows
+
+
+async def measure_surplus(
+    stage: BenchSession, peer: BenchPeer, engines: Engines, plane: str, job: dict[str, int]
+) -> list[float]:
+    """µs of CPU that a token costs more in a plane than in memory: two fresh servers, driven at the same time on the
+    same core. What else happens on the machine changes a figure by more than the planes do, and meets both."""
+    seconds = job["tokens"] / RATE + TIMEOUT
+    over = []
+    async with AsyncExitStack() as stack:
+        servers: list[RightseatProcess] = []
+        for each in (MEMORY, plane):
+            server = stage.make_fresh_server(engines.make_peer(peer, each, f"pair-{len(servers)}"))
+            servers.append(await stack.enter_async_context(server))
+        for _ in range(1 if stage.short else ROUNDS):
+            drives = (stage.drive("paced", peer, COPILOTKIT, seconds, server, **job) for server in servers)
+            without, with_plane = await asyncio.gather(*drives)
+            over.append(float(with_plane) - float(without))
+    return over
 
 
 async def measure_turns(stage: BenchSession, peer: BenchPeer, engines: Engines) -> list[ResultRow]:
@@ -97,19 +115,20 @@ async def measure_turns(stage: BenchSession, peer: BenchPeer, engines: Engines) 
 async def measure_first_tokens(stage: BenchSession, peer: BenchPeer, engines: Engines) -> list[ResultRow]:
     """What the lease adds to the first token, beside one commit of this disk."""
     requests = 10 if stage.short else FIRST_TOKENS
-    waits: dict[str, list[list[float]]] = {MEMORY: [], POSTGRES: []}
+    planes = (MEMORY, POSTGRES)
+    medians: dict[str, list[float]] = {plane: [] for plane in planes}
     commits = []
     async with AsyncExitStack() as stack:
-        servers = {}
-        for plane in waits:
+        servers = []
+        for plane in planes:
             server = stage.make_fresh_server(engines.make_peer(peer, plane, f"first-{plane}"))
-            servers[plane] = await stack.enter_async_context(server)
+            servers.append(await stack.enter_async_context(server))
+        job = {"figure": "first", "requests": requests, "urls": [server.url for server in servers]}
         for _ in range(1 if stage.short else ROUNDS):
             commits.append(engines.measure_commit())
-            for plane, server in servers.items():
-                job = {"figure": "first", "requests": requests}
-                waits[plane].append(await stage.drive("cluster", peer, COPILOTKIT, TIMEOUT, server, **job))
-    medians = {plane: [median(round_) for round_ in rounds] for plane, rounds in waits.items()}
+            waits = await stage.drive("cluster", peer, COPILOTKIT, TIMEOUT, servers[0], **job)
+            for plane, found in zip(planes, waits, strict=True):
+                medians[plane].append(median(found))
     added = [with_lease - without for with_lease, without in zip(medians[POSTGRES], medians[MEMORY], strict=True)]
     return [
         ResultRow("first token on a thread, p50", MEMORY, "ms", medians[MEMORY]),
@@ -181,17 +200,18 @@ async def drive(job: dict[str, Any]) -> Any:
     return await figures[job["figure"]](job)
 
 
-async def drive_first(job: dict[str, Any]) -> list[float]:
-    """ms from each request to its first token, one after the other. Paced: of an answer that comes at once, the first
-    token would be kept together with the end, which waits for the disk."""
-    waits = []
+async def drive_first(job: dict[str, Any]) -> list[list[float]]:
+    """ms from each request to its first token, of each server, by turns. Paced: of an answer that comes at once, the
+    first token would be kept together with the end, which waits for the disk."""
+    waits: list[list[float]] = [[] for _ in job["urls"]]
     for number in range(job["requests"]):
         order = StreamOrder(number, 2, RATE)
-        begun = time.monotonic()
-        (stream,) = await open_streams(job["url"], [COPILOTKIT.format_request(order.prompt, True, job["key"])])
-        await stream.done
-        waits.append((stream.list_arrivals(order)[0] - begun) * 1000)
-        stream.transport.abort()
+        for url, found in zip(job["urls"], waits, strict=True):
+            begun = time.monotonic()
+            (stream,) = await open_streams(url, [COPILOTKIT.format_request(order.prompt, True, job["key"])])
+            await stream.done
+            found.append((stream.list_arrivals(order)[0] - begun) * 1000)
+            stream.transport.abort()
     return waits
 
 
