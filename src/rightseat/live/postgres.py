@@ -107,7 +107,7 @@ class PostgresPlane(RemotePlane):
 
     async def connect(self) -> psycopg.AsyncConnection[Any]:
         async with asyncio.timeout(self.command_seconds * 2):
-            return await psycopg.AsyncConnection.connect(self.info, autocommit=True, prepare_threshold=None)
+            return await psycopg.AsyncConnection.connect(self.info, autocommit=True)
 
     # The connection
 

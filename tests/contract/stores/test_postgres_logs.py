@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from rightseat.stores.postgres import writer
-from rightseat.types.events import RunFinished, TextDelta
-from rightseat.types.threads import NumberedEntry
+from rightseat.types.events import RunFinished, RunStarted, TextDelta, TextStart
+from rightseat.types.messages import text_message
+from rightseat.types.threads import NumberedEntry, UserInput
 from tests.contract.stores.sample_runs import ME
 from tests.contract.stores.test_postgres import open_stores
 from tests.contract.stores.test_postgres_outages import open_behind
@@ -50,6 +51,30 @@ async def test_a_listener_is_told_of_what_the_database_has(url: str, schema: str
         log.append(len(DELTAS) + 1, RunFinished("stop"))
         await wait_until(lambda: told.shown == len(DELTAS) + 1)
         assert not store.writer.logs
+
+
+async def test_a_run_s_first_entries_are_written_with_its_answer_s_beginning(url: str, schema: str) -> None:
+    async with open_stores(url, schema, 1) as (store,):
+        lease = await store.begin_run(ME, "t", "r", assistant="", name="")
+        told = Told()
+        log = store.open_entry_log(ME, "t", lease.fence, told)
+        log.append(1, UserInput((text_message("user", "Hello"),)))
+        log.append(2, RunStarted("t", "r"))
+        await asyncio.sleep(0)
+        log.append(3, TextStart("m"))
+        log.append(4, TextDelta("m", "Hi"))
+        await wait_until(lambda: told.shown == 4)
+        assert told.calls == 1
+
+
+async def test_a_run_s_first_entries_do_not_wait_for_an_answer(url: str, schema: str) -> None:
+    async with open_stores(url, schema) as (store, other):
+        lease = await store.begin_run(ME, "t", "r", assistant="", name="")
+        told = Told()
+        log = store.open_entry_log(ME, "t", lease.fence, told)
+        log.append(1, RunStarted("t", "r"))
+        await wait_until(lambda: told.shown == 1)
+        assert await other.read_entries(ME, "t") == [(1, RunStarted("t", "r"))]
 
 
 async def test_what_another_has_by_now_is_never_shown(url: str, schema: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from rightseat.errors import StoreFailed
 from rightseat.stores.postgres import database, presence, writer
-from rightseat.stores.postgres.database import PostgresDatabase
+from rightseat.stores.postgres.database import PostgresDatabase, Row
 from rightseat.stores.postgres.lease_log import LeaseLog
 from rightseat.stores.postgres.prepared import PreparedStatement, TextRow
 from rightseat.stores.postgres.store import PostgresStore
@@ -166,6 +166,33 @@ async def test_a_half_open_connection_is_given_up(schema: str, monkeypatch: pyte
         assert "".join(entry.text for _, entry in entries if isinstance(entry, TextDelta)) == "1 2 3 4 5 6 7 8 "
 
 
+@pytest.mark.demand("cluster.outage")
+async def test_a_connection_that_is_half_open_from_the_beginning_is_given_up(
+    schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pool makes one connection at a time: statements would wait for that one."""
+    monkeypatch.setattr(database, "CONNECT_SECONDS", 1)
+    silences = 0
+    async with (
+        FaultyRelay(get_session_server().home / ".s.PGSQL.5432") as relay,
+        open_behind(relay, schema, 1) as (store,),
+    ):
+        configure = store.database.configure
+
+        async def configure_in_silence(connection: psycopg.AsyncConnection[Row]) -> None:
+            nonlocal silences
+            silences += 1
+            if silences > 1:
+                await configure(connection)
+                return
+            async with relay.be_silent():
+                await configure(connection)
+
+        monkeypatch.setattr(store.database, "configure", configure_in_silence)
+        await asyncio.wait_for(read_when_back(store), HANG_TIMEOUT)
+        assert silences > 1
+
+
 async def read_when_back(store: PostgresStore) -> list[NumberedEntry]:
     """Read a thread as a client that tries again: connections begun during the outage may still fail."""
     while True:
@@ -240,6 +267,18 @@ async def test_who_was_cut_off_learns_that_its_run_is_another_s(url: str, schema
         assert await store.read_entries(ME, "u") == [(1, TextDelta("m", "y"))]
 
 
+async def test_a_statement_that_has_ended_leaves_its_descriptor_to_others(url: str) -> None:
+    """The library closes the socket of a lost connection itself, and the next one may have the same number."""
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        statement = PreparedStatement(connection, b"SELECT 1").open()
+        assert await statement.run({}) == [(b"1",)]
+        statement.fail(psycopg.OperationalError("the connection is lost"))
+        loop = asyncio.get_running_loop()
+        loop.add_reader(connection.fileno(), lambda: None)
+        statement.close()
+        assert loop.remove_reader(connection.fileno())
+
+
 SYNC = b"S\x00\x00\x00\x04"
 """A message of PostgreSQL's protocol that the server leaves unread while it runs a statement."""
 
@@ -247,7 +286,7 @@ SYNC = b"S\x00\x00\x00\x04"
 async def cut_statement(url: str) -> None:
     """End a statement's backend with input left unread: the client's socket has an error, and an answer to read."""
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
-        statement = PreparedStatement(connection, b"SELECT pg_sleep(600)::text")
+        statement = PreparedStatement(connection, b"SELECT pg_sleep(600)::text").open()
         running = asyncio.create_task(statement.run({}))
         pid = connection.info.backend_pid
         with psycopg.connect(url, autocommit=True) as other:

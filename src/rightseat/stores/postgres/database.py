@@ -29,6 +29,7 @@ from rightseat.stores.postgres.health import (
     describe_error,
     is_connection_lost,
 )
+from rightseat.stores.postgres.prepared import PreparedStatement, TextRow
 from rightseat.stores.postgres.row_security import ALL_OWNERS, SET_SCOPE, get_scope
 from rightseat.stores.postgres.schema import name_schema
 from rightseat.types.threads import LeaseLost, RunEnded
@@ -118,6 +119,8 @@ class PostgresDatabase:
         self.opening: asyncio.Task[None] | None = None
         self.is_closed = False
         self.statements: dict[str, bytes] = {}
+        self.prepared: dict[tuple[psycopg.AsyncConnection[Row], str], PreparedStatement] = {}
+        """Statements that run without a cursor, each on its connection."""
         self.tasks: set[asyncio.Task[Any]] = set()
         """Statements under way, also of callers that have left."""
 
@@ -137,7 +140,7 @@ class PostgresDatabase:
                 self.url,
                 # Planning the statement of a lease takes longer than running it.
                 kwargs={"autocommit": True, "prepare_threshold": 0},
-                configure=configure_connection,
+                configure=self.configure,
                 min_size=1,
                 max_size=max(self.connections, 2),
                 timeout=WAIT_SECONDS,
@@ -152,6 +155,12 @@ class PostgresDatabase:
             await asyncio.shield(self.opening)
             self.opening = None
         return self.pool
+
+    async def configure(self, connection: psycopg.AsyncConnection[Row]) -> None:
+        """Plan each statement once: every one finds its rows by a key, whatever its parameters. Without an answer in
+        time the connection is given up: the pool makes no other one meanwhile."""
+        with self.health.limit(connection, CONNECT_SECONDS):
+            await connection.execute("SET plan_cache_mode = force_generic_plan")
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[psycopg.AsyncConnection[Row]]:
@@ -182,7 +191,8 @@ class PostgresDatabase:
         connection = await self.lend()
         if self.row_security:
             try:
-                await connection.execute(SET_SCOPE, {"scope": ALL_OWNERS})
+                with self.health.limit(connection, STATEMENT_SECONDS):
+                    await connection.execute(SET_SCOPE, {"scope": ALL_OWNERS})
             except psycopg.Error as error:
                 await self.give_back(connection)
                 raise self.make_failure(error) from error
@@ -237,6 +247,29 @@ class PostgresDatabase:
             rows = await self.fetch_rows(connection, text, parameters)
         self.health.clear()
         return rows
+
+    async def fetch_prepared(self, text: str, parameters: Parameters) -> list[TextRow]:
+        """Run one statement as `fetch` does, but without a cursor: its columns are texts."""
+        connection = await self.lend()
+        try:
+            with self.health.limit(connection, STATEMENT_SECONDS):
+                if self.row_security:
+                    await connection.execute(SET_SCOPE, {"scope": get_scope(text, parameters)})
+                rows = await self.get_prepared(connection, text).run_once(parameters)
+        except psycopg.Error as error:
+            raise self.make_failure(error) from error
+        finally:
+            await self.give_back(connection)
+        self.health.clear()
+        return rows
+
+    def get_prepared(self, connection: psycopg.AsyncConnection[Row], text: str) -> PreparedStatement:
+        """Return the statement of a connection, made at its first use. Those of closed connections are forgotten."""
+        statement = self.prepared.get((connection, text))
+        if statement is None:
+            self.prepared = {key: each for key, each in self.prepared.items() if not key[0].closed}
+            statement = self.prepared[connection, text] = PreparedStatement(connection, self.get_statement(text))
+        return statement
 
     async def fetch_rows(
         self,
@@ -313,11 +346,6 @@ class PostgresDatabase:
             await self.health.close()
             if self.pool is not None:
                 await self.pool.close(timeout=CONNECT_SECONDS)
-
-
-async def configure_connection(connection: psycopg.AsyncConnection[Row]) -> None:
-    """Plan each statement once: every one finds its rows by a key, whatever its parameters."""
-    await connection.execute("SET plan_cache_mode = force_generic_plan")
 
 
 async def wait_connection(pool: AsyncConnectionPool[psycopg.AsyncConnection[Row]]) -> psycopg.AsyncConnection[Row]:

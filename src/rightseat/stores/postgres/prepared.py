@@ -1,20 +1,20 @@
 """PreparedStatement: one statement that is run very often, by the functions of the client library itself.
 
 A cursor of psycopg costs several times what the library needs to send a statement and to read its result. The writer of
-entries runs one for every window, so it does without.
+entries runs one for every window, and the first token of every run waits for its lease, so both do without.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
 import psycopg
 from psycopg import pq
-from psycopg.errors import error_from_result
+from psycopg.errors import InvalidSqlStatementName, error_from_result
 
 _numbers = count(1)
 NAMED = re.compile(rb"%\((\w+)\)s")
@@ -24,7 +24,7 @@ TextRow = tuple[bytes | None, ...]
 
 
 class PreparedStatement:
-    """A statement on a connection that nobody else uses until `close`. Values and columns are texts."""
+    """A statement on a connection that nobody else uses from `open` to `close`. Columns are texts."""
 
     def __init__(self, connection: psycopg.AsyncConnection[Any], text: bytes) -> None:
         self.connection = connection
@@ -41,16 +41,44 @@ class PreparedStatement:
         """Results of what runs now."""
         self.loop = asyncio.get_running_loop()
         self.descriptor = connection.fileno()
+        self.is_open = False
+
+    def open(self) -> PreparedStatement:
+        """Begin to read what the server sends on the connection."""
+        self.is_open = True
         self.loop.add_reader(self.descriptor, self.receive)
+        return self
+
+    async def run_once(self, parameters: Mapping[str, Any]) -> list[TextRow]:
+        """Run the statement on a connection that others use before and after it. Parameters are as a cursor takes
+        them: texts, numbers, bytes and None."""
+        values = [parameters[name] for name in self.names]
+        self.open()
+        try:
+            return await self.execute(list(map(encode_value, values)), [isinstance(value, bytes) for value in values])
+        finally:
+            self.close()
 
     async def run(self, values: Mapping[str, bytes | None]) -> list[TextRow]:
+        """Run the statement with values that are texts, and return its rows."""
+        return await self.execute([values[name] for name in self.names])
+
+    async def execute(self, values: Sequence[bytes | None], are_binary: Sequence[bool] | None = None) -> list[TextRow]:
         """Run the statement and return its rows. One runs at a time. Raises what a cursor would raise."""
-        if not self.is_prepared:
-            self.wire.send_prepare(self.name, self.text)
-            await self.wait_results()
-            self.is_prepared = True
-        self.wire.send_query_prepared(self.name, [values[name] for name in self.names])
-        (result,) = await self.wait_results()
+        for _ in range(2):
+            if not self.is_prepared:
+                self.wire.send_prepare(self.name, self.text)
+                await self.wait_results()
+                self.is_prepared = True
+            self.wire.send_query_prepared(self.name, values, are_binary)
+            try:
+                (result,) = await self.wait_results()
+                break
+            except InvalidSqlStatementName:
+                # Forgotten: psycopg does so with all statements of a connection after a rollback.
+                self.is_prepared = False
+        else:
+            raise psycopg.OperationalError("the connection keeps no prepared statements")
         columns = range(result.nfields)
         return [tuple(result.get_value(row, column) for column in columns) for row in range(result.ntuples)]
 
@@ -106,6 +134,15 @@ class PreparedStatement:
             self.done.set_exception(error)
 
     def close(self) -> None:
-        """Leave the connection to others."""
-        self.loop.remove_reader(self.descriptor)
-        self.loop.remove_writer(self.descriptor)
+        """Leave the connection to others. A second call does nothing: its descriptor may be another connection's."""
+        if self.is_open:
+            self.is_open = False
+            self.loop.remove_reader(self.descriptor)
+            self.loop.remove_writer(self.descriptor)
+
+
+def encode_value(value: str | float | bytes | None) -> bytes | None:
+    """Encode a value as the server reads it: bytes are sent as they are, others as texts."""
+    if value is None or isinstance(value, bytes):
+        return value
+    return (value if isinstance(value, str) else repr(value)).encode()

@@ -37,6 +37,8 @@ from rightseat.types.turn import Owner
 RunRecord = Mapping[str, Any]
 """Row of a run's record, as BEGIN_RUN has it; its `body` is None if the run has none."""
 PAGE_ROWS = 2000
+TRUE = b"t"
+"""A column that is true, as text."""
 NO_LIMIT = (1 << 63) - 1
 
 
@@ -93,10 +95,11 @@ class PostgresThreads:
         is_again, deadline = False, time.monotonic() + RETRY_SECONDS
         while True:
             try:
-                if rows := await self.database.fetch(sql.BEGIN_RUN, values):
-                    last, fence, size, is_new, is_noted = rows[0]
-                    if is_noted:
-                        return BegunRun(last, fence, size=size, is_new=is_new)
+                if rows := await self.database.fetch_prepared(sql.BEGIN_RUN, values):
+                    *numbers, is_new, is_noted = rows[0]
+                    if is_noted == TRUE:
+                        last, fence, size = (int(number or 0) for number in numbers)
+                        return BegunRun(last, fence, size=size, is_new=is_new == TRUE)
                     # The same run began and ended within this statement: look at it.
                     await self.database.fetch(sql.RELEASE_LEASE, values)
                 if begun := await self.take_locked(key, values):

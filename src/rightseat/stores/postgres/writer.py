@@ -23,7 +23,7 @@ from rightseat.stores.postgres.prepared import PreparedStatement, TextRow
 from rightseat.stores.postgres.windows import EncodedWindow, Window, has_lasting_entry
 from rightseat.types.events import ReasoningDelta, RunStarted, TextDelta
 from rightseat.types.live import shorten_window
-from rightseat.types.threads import NumberedEntry, StoredListener, ThreadEntry, is_delta, is_run_end
+from rightseat.types.threads import NumberedEntry, StoredListener, ThreadEntry, UserInput, is_delta, is_run_end
 
 log = logging.getLogger(__name__)
 MAX_HOLD_SECONDS = 1.0
@@ -36,6 +36,9 @@ MAX_WINDOW_ENTRIES = 5000
 """Entries of one statement: after an outage what waited is written in several."""
 MAX_LOGS = 20_000
 """Leases that are remembered; those that have gone elsewhere are among them."""
+OPENING_SECONDS = 0.005
+"""Time that the first entries of a run wait for the beginning of its answer, to be written with it."""
+OPENINGS = (UserInput, RunStarted)
 ENTRY_BYTES = 200
 DELTAS = (TextDelta, ReasoningDelta)
 RETRY_PAUSE, LONGEST_RETRY_PAUSE = 0.25, 2.0
@@ -113,6 +116,10 @@ class EntryWriter:
             self.size += measure_entry(entry)
             self.drop_surplus()
             lease.tell_soon(number)
+            return
+        if isinstance(entry, OPENINGS):
+            if self.timer is None and self.task is None:
+                self.timer = asyncio.get_running_loop().call_later(OPENING_SECONDS, self.flush)
             return
         if not self.is_urgent and not isinstance(entry, BUFFERED_EVENTS):
             self.is_urgent = True
@@ -306,7 +313,7 @@ class EntryWriter:
         """Run the statement on a connection that stays with the writer: each window would look for one."""
         if self.statement is None:
             connection = await self.database.lend_for_all()
-            self.statement = PreparedStatement(connection, self.database.get_statement(sql.APPEND_ENTRIES))
+            self.statement = PreparedStatement(connection, self.database.get_statement(sql.APPEND_ENTRIES)).open()
         try:
             with self.database.health.limit(self.statement.connection, STATEMENT_SECONDS):
                 rows = await self.statement.run(values)
