@@ -24,8 +24,9 @@ async def run_scenarios(peers: Sequence[BenchPeer], scenarios: Sequence[Scenario
     async with open_session(peers, short=short) as stage:
         for scenario in scenarios:
             begun = time.monotonic()
+            print(f"{scenario.name} ", end="", file=sys.stderr, flush=True)
             rows += await scenario.run(stage)
-            print(f"{scenario.name}: {time.monotonic() - begun:.0f} s", file=sys.stderr)
+            print(f" {time.monotonic() - begun:.0f} s", file=sys.stderr)
     return rows
 
 
@@ -94,7 +95,7 @@ def main() -> int:
         print(f"bench: could not install: {failure}", file=sys.stderr)
         return COULD_NOT_INSTALL
     except DriverFailed as failure:
-        print(f"bench: {failure}", file=sys.stderr)
+        print(f"\nbench: {failure}", file=sys.stderr)
         return 1
     facts = describe_machine(peers) | {"others' share of the CPU": neighbours.format_share()}
     save_results(rows, facts, short=args.short)

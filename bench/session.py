@@ -44,7 +44,8 @@ class BenchSession:
         server: RightseatProcess | None = None,
         **more: Any,
     ) -> Any:
-        """Runs the scenario's `drive` in a process of its own, and gives back what it found."""
+        """Runs the scenario's `drive` in a process of its own, and gives back what it found. Each prints a dot: a
+        scenario may take minutes."""
         server = server or self.servers[peer.name]
         job = {"url": server.url, "pid": server.pid, "door": door.name, "key": peer.key, **more}
         job["upstream"] = self.upstream
@@ -66,6 +67,7 @@ class BenchSession:
                 await child.wait()
         if child.returncode:
             raise DriverFailed(f"{format_label(peer, door)}: {err.decode()[-2000:]}\n{server.stderr[-2000:]}")
+        print(".", end="", file=sys.stderr, flush=True)
         return json.loads(out)
 
     async def run_rounds(
