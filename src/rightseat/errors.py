@@ -93,6 +93,8 @@ class RightseatError(Exception):
         self.message = message
         self.retry_after = retry_after
         self.param = param
+        self.after_effect = False
+        """Whether a tool may have had an effect before: a client must not send the request again by itself."""
         self.upstream = ""
         """Scheme, host and port of the server that could not be called: for the operator's log, never for a client."""
 

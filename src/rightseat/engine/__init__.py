@@ -4,6 +4,7 @@
 - assembler, structured: model chunks → events; answers that must fit a JSON Schema.
 - tool_calls, answer_parser: ToolCallBatch runs the calls of one answer; a person's answers to their questions.
 - form_values: values of a form out of JSON, `name: value` pairs and lists with commas.
+- late_results: results of calls that are kept when the store works again.
 - resume: a turn that waits is saved as a Continuation and goes on with the next request.
 - checkpoints: a turn is saved before its calls begin, and goes on at another worker if its own dies.
 - repeats: answers in the chat to a question that waits, and requests whose run has had its effect.

@@ -45,7 +45,7 @@ from rightseat.engine.structured import SchemaBufferedAssembler, repair_messages
 from rightseat.engine.summaries import MAX_SUMMARY_TOKENS, ConversationSummaries, insert_summary
 from rightseat.engine.tool_calls import ToolCallBatch
 from rightseat.engine.turn_state import TurnState
-from rightseat.errors import CallerError, ContextTooLong, ContinuationGone, OutputInvalid, TooManyRounds
+from rightseat.errors import CallerError, ContextTooLong, ContinuationGone, OutputInvalid, StoreFailed, TooManyRounds
 from rightseat.types.agent_card import NO_CARD, AgentCard
 from rightseat.types.checkpoints import RunCheckpoints, get_checkpoints
 from rightseat.types.chunks import ModelChunk
@@ -388,7 +388,7 @@ class Engine:
             async for event in events:
                 yield event
         if batch.unsaved_results:
-            await self.store.save_results(state.turn.owner, batch.unsaved_results)
+            await batch.save_unsaved_results()
         if batch.waiting_client_calls or batch.open_interrupts:
             state.finished = True
             fingerprint = self.tools_fingerprint(batch.message.calls)
@@ -559,7 +559,12 @@ class Engine:
         call_ids.update(call.id for m in state.history for call in m.calls if parse_resume_token(call.id))
         if not self.can_ask or not call_ids:
             return list(state.history)
-        stored_results = await self.store.get_results(state.turn.owner, list(call_ids))
+        try:
+            stored_results = await self.store.get_results(state.turn.owner, list(call_ids))
+        except StoreFailed:
+            # As after their time: the model is told that they are no longer held.
+            log.warning("results of earlier calls cannot be read: the store failed")
+            stored_results = {}
         client_tools = frozenset(name for name, tool in state.tools.items() if tool.runs_on_client)
         return use_stored_results(state.history, self.server_tools.without(client_tools), stored_results)
 

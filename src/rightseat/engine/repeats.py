@@ -15,10 +15,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightseat.errors import StoreDamaged, StoreFailed
 from rightseat.types.events import Interrupt
-from rightseat.types.language import detect_language
+from rightseat.types.language import LANGUAGES, detect_language
 from rightseat.types.messages import Message, TextMessagePart
 from rightseat.types.replies import asks_for_run, asks_nothing, asks_to_cancel, is_only_thanks, parse_consent
+from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import CheckpointStore, PendingQuestion, Store, parse_resume_token
 from rightseat.types.turn import InterruptAnswer, Owner, Turn, measure_turn
 from rightseat.types.workers import PIECE_CHARS, run_sized, split_text
@@ -94,7 +96,7 @@ async def read_text_answer(store: Store, turn: Turn, assistant: str) -> Turn:
     if turn.answers:
         await store.take_pending_question(turn.owner, key)
         return turn
-    pending = await store.get_pending_question(turn.owner, key) if is_persons_reply(turn) else None
+    pending = await read_question(store, turn, key) if is_persons_reply(turn) else None
     if pending is None:
         return turn
     request = await hash_turn(turn, with_ids=True)
@@ -110,6 +112,37 @@ async def read_text_answer(store: Store, turn: Turn, assistant: str) -> Turn:
     await store.save_pending_question(turn.owner, key, answered)
     *history, reply = turn.messages
     return with_answer(turn, history, reply, InterruptAnswer(pending.interrupt, text=reply.text))
+
+
+async def read_question(store: Store, turn: Turn, key: str) -> PendingQuestion | None:
+    """Return the question that a conversation waits for. While the store is away there is none, where the posted
+    messages show that: a new question is answered then."""
+    try:
+        return await store.get_pending_question(turn.owner, key)
+    except StoreDamaged:
+        raise
+    except StoreFailed:
+        if may_answer_question(turn):
+            raise
+        return None
+
+
+def may_answer_question(turn: Turn) -> bool:
+    """Whether the last message may answer a question of ours, as far as the posted messages tell."""
+    *history, reply = turn.messages
+    before = next((message for message in reversed(history) if message.role in ("user", "assistant", "tool")), None)
+    if before is None:
+        return parse_consent(reply.text) is not None
+    is_answered = before.role == "assistant" and bool(before.text) and not before.calls
+    return not is_answered or asks_something(before.text)
+
+
+def asks_something(text: str) -> bool:
+    """Whether a text of the assistant may be a question of a tool: those have a question mark, a sentence on how to
+    reply, or end with a list."""
+    hints = (get_sentence("reply_yes_or_no", language) for language in LANGUAGES)
+    *_, last_line = text.strip().splitlines() or [""]
+    return bool(_QUESTION_MARK.search(text)) or last_line.startswith("- ") or any(hint in text for hint in hints)
 
 
 async def is_unused_answer(store: Store, owner: Owner, pending: PendingQuestion) -> bool:
@@ -275,6 +308,14 @@ async def find_rerun(store: Store | None, turn: Turn) -> RequestOrigin | None:
 async def choose_effect_rule(store: Store | None, turn: Turn) -> EffectRule:
     """Choose what happens to calls with an effect: "refuse" after words that ask for nothing, "ask" where these may
     answer what the model has asked in its own words and after an answer that came twice, else "run"."""
+    try:
+        return await read_effect_rule(store, turn)
+    except StoreFailed:
+        # Only words that ask for nothing make it read the store.
+        return "refuse"
+
+
+async def read_effect_rule(store: Store | None, turn: Turn) -> EffectRule:
     if turn.repeats_answer:
         return "ask"
     if not await is_end_of_talk(store, turn) or asks_to_cancel(turn.messages[-1].text):

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from rightseat.config.secret import mask
 from rightseat.engine.answer_parser import AnswerDeclined, AnswerInvalid, AnswerUnclear, resolve_answer
 from rightseat.engine.artifacts import present_event
+from rightseat.engine.late_results import save_later
 from rightseat.engine.repeats import EffectRule, find_origin, record_effect
 from rightseat.engine.result_text import ResultText, make_result_text
 from rightseat.errors import CallerError, RightseatError, StoreFailed
@@ -108,6 +109,8 @@ class ToolCallBatch:
     a crash the model learns which calls have run, and which may have."""
     unsaved_results: dict[str, str] = field(default_factory=dict)
     """Results that the store failed to keep."""
+    has_unrecorded_effect: bool = False
+    """Whether an approved effect is among them."""
     claim: ContinuationClaim | None = None
     """Claim of the continuation that the batch resumes."""
     before_run: Callable[[ToolCallBatch, Sequence[ToolCall]], Awaitable[None]] | None = None
@@ -293,8 +296,30 @@ class ToolCallBatch:
             if is_approved_effect:
                 await record_effect(self.store, self.turn.owner, await find_origin(self.turn))
         except StoreFailed:
-            # Raised only after all calls: an exception here would cancel those that still run.
+            # An exception here would cancel calls that still run.
             self.unsaved_results[call_id] = text
+            self.has_unrecorded_effect |= is_approved_effect
+
+    async def save_unsaved_results(self) -> None:
+        """Save what the store failed to keep: now, where calls wait; else when it works again, and the answer goes on.
+        The calls have run: a failure would have the client send the request again."""
+        failure = None
+        if any(text == UNANSWERED for text in self.unsaved_results.values()):
+            try:
+                await self.retry_save()
+            except StoreFailed as error:
+                failure = error
+                self.unsaved_results = {id: text for id, text in self.unsaved_results.items() if text != UNANSWERED}
+        if self.unsaved_results:
+            save_later(self.retry_save)
+        if failure is not None:
+            raise failure
+
+    async def retry_save(self) -> None:
+        await self.store.save_results(self.turn.owner, self.unsaved_results)
+        if self.has_unrecorded_effect:
+            await record_effect(self.store, self.turn.owner, await find_origin(self.turn))
+        self.unsaved_results, self.has_unrecorded_effect = {}, False
 
     def is_runnable(self, call: ToolCall) -> bool:
         """Whether the call can run now. One that needs approval gets an open question instead."""

@@ -338,9 +338,11 @@ async def collect_body(reply: Reply) -> bytes:
 
 
 def format_error_headers(error: ErrorLike) -> tuple[tuple[bytes, bytes], ...]:
-    """Return the headers of an error: when to come back, and a link to its page."""
+    """Return the headers of an error: when to come back, or that official clients must not, and a link to its page."""
     after = error.retry_after
     wait = () if after is None else ((b"retry-after", str(max(1, math.ceil(after))).encode()),)
+    if error.after_effect:
+        wait = ((b"x-should-retry", b"false"),)
     url = get_error_url(error)
     return (*wait, (b"link", f'<{url}>; rel="help"'.encode())) if url else wait
 

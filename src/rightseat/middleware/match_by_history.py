@@ -14,7 +14,14 @@ import msgspec
 from msgspec.structs import replace
 
 from rightseat.engine.form_values import FormField, list_form_fields
-from rightseat.engine.repeats import hash_messages, hash_turn, is_unused_answer, remove_whitespace, with_answer
+from rightseat.engine.repeats import (
+    hash_messages,
+    hash_turn,
+    is_unused_answer,
+    read_question,
+    remove_whitespace,
+    with_answer,
+)
 from rightseat.types.agents import Layer, Responder, make_layer
 from rightseat.types.events import CallStart, Event, Interrupt, RunFinished, TextDelta, text_events
 from rightseat.types.language import Language, detect_language
@@ -141,7 +148,7 @@ async def restore_answer(turn: Turn, store: Store) -> Turn | PendingQuestion:
 async def load_question(turn: Turn, key: str, request: str, store: Store) -> PendingQuestion | None:
     """Return the question that the conversation waits for. One is open again if the same reply was given to a worker
     that died with it."""
-    pending = await store.get_pending_question(turn.owner, key)
+    pending = await read_question(store, turn, key)
     if pending is None or pending.request != request or not await is_unused_answer(store, turn.owner, pending):
         return pending
     return replace(pending, kind=pending.answered_kind, request="")

@@ -33,12 +33,14 @@ from rightseat.types.events import (
     StepStart,
     TextDelta,
 )
+from rightseat.types.fencing import RunEffects, current_effects
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
 DEFAULT_ASSISTANT = "default"
 MAX_REFUSALS = 5
+EFFECT_NOTE = "A tool may have had an effect already: look at what it did before you ask again."
 """Refusals of one request that are reported: a GraphQL document may have many errors."""
 LOG_LEVELS = {"caller": logging.INFO, "upstream": logging.WARNING, "ours": logging.ERROR}
 
@@ -106,7 +108,8 @@ class RunSupervisor:
         context = RunContext(turn)
         failed: RightseatError | None = None
         ended = False
-        run = RunHandle()
+        run, effects = RunHandle(), RunEffects()
+        current_effects.set(effects)
         self.active.add(run)
         timer = asyncio.get_running_loop().call_at(
             deadline, run.abort, TimedOut(f"The run took longer than {seconds:g} s and was stopped.")
@@ -145,7 +148,7 @@ class RunSupervisor:
         self.report_failure(context, last, failed)
         for event in open_messages.end_events():
             yield event
-        yield last
+        yield tell_effect(last) if effects.has_begun else last
 
     def record_event(self, context: RunContext, event: Event) -> None:
         if isinstance(event, RunFailed):
@@ -208,10 +211,18 @@ def to_run_failed(error: RightseatError) -> RunFailed:
     return RunFailed(error.code, error.message, error.status, error.fault, error.retry_after, error.param)
 
 
+def tell_effect(failed: RunFailed) -> RunFailed:
+    """Return the failure of a run whose request must not be sent again by itself: a tool may have had an effect."""
+    end = "" if failed.message.endswith((".", "!", "?", "。")) else "."
+    return replace(failed, message=f"{failed.message}{end} {EFFECT_NOTE}", retry_after=None, after_effect=True)
+
+
 def to_error(failed: RunFailed) -> RightseatError:
     """Return the exception of a failed run, for callers in this process."""
     kind = error_class_for(failed.code, failed.fault)
-    return kind(failed.message, retry_after=failed.retry_after, param=failed.param)
+    error = kind(failed.message, retry_after=failed.retry_after, param=failed.param)
+    error.after_effect = failed.after_effect
+    return error
 
 
 def new_id() -> str:

@@ -176,6 +176,8 @@ class RunFailed(Struct, frozen=True, tag="RunFailed"):
     fault: Literal["ours", "caller", "upstream"] = "ours"
     retry_after: float | None = None
     param: str | None = None
+    after_effect: bool = False
+    """Whether a tool may have had an effect before: a client must not send the request again by itself."""
 
 
 Event = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -32,6 +33,17 @@ class RunLease(Struct, frozen=True):
 
 current_lease: ContextVar[RunLease | None] = ContextVar("current_lease", default=None)
 """Lease of the run that is under way; None for one that ends with its client, which nobody goes on with."""
+
+
+@dataclass(slots=True)
+class RunEffects:
+    """Effects of a run, its sub-runs and flows included."""
+
+    has_begun: bool = False
+    """Whether one has begun: the same request once more might repeat it."""
+
+
+current_effects: ContextVar[RunEffects | None] = ContextVar("current_effects", default=None)
 
 
 @runtime_checkable
@@ -66,6 +78,7 @@ async def begin_effect(
     this process is alive, or if another process has the run, or the answer that it goes on with, by now."""
     if not isinstance(store, FencedStore):
         await note()
+        note_effect()
         return
     is_begun = False
     while not is_begun:
@@ -74,6 +87,12 @@ async def begin_effect(
         await note()
         # It may have stood still since.
         is_begun = store.is_confirmed and store.lapses == lapses
+    note_effect()
+
+
+def note_effect() -> None:
+    if (effects := current_effects.get()) is not None:
+        effects.has_begun = True
 
 
 async def check_lease(store: FencedStore, claim: ContinuationClaim | None) -> None:

@@ -6,7 +6,9 @@ import asyncio
 import hashlib
 import logging
 import secrets
+import time
 from collections import Counter
+from itertools import count
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -20,6 +22,7 @@ from rightseat.http.retry import compute_backoff
 from rightseat.plugins.flows.step_context import StepOutput
 from rightseat.plugins.plugin import END, START, Flow, Step
 from rightseat.types.events import Usage
+from rightseat.types.fencing import CONFIRM_SECONDS
 from rightseat.types.language import Language
 from rightseat.types.sentences import get_sentence
 from rightseat.types.stores import CheckpointStore, SharedStore, Store, replace_checkpoint
@@ -168,6 +171,7 @@ _PROCESS = secrets.token_hex(8)
 """Name of this process at a store that gives it none."""
 RELEASE_ATTEMPTS = 200
 RELEASE_SECONDS = (0.5, 30.0)
+SAVE_SECONDS = (0.25, 2.0)
 """The first and the longest pause between attempts to free a run that a failing store has not freed."""
 _releases: set[asyncio.Task[None]] = set()
 _active_runs: WeakKeyDictionary[object, Counter[str]] = WeakKeyDictionary()
@@ -347,17 +351,35 @@ class FlowCheckpoint:
             self.active_runs[run] += 1
 
     async def save(self, progress: FlowProgress) -> None:
-        """Store the progress; Conflict if another worker has gone on with the run. One that waits is free."""
+        """Store the progress; Conflict if another worker has gone on with the run. A store that is away for a moment
+        is waited for."""
+        deadline = time.monotonic() + CONFIRM_SECONDS
+        for attempt in count(1):
+            try:
+                await self.save_once(progress)
+                return
+            except StoreFailed as error:
+                # One that is full or broken says no time.
+                if error.retry_after is None or time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(compute_backoff(attempt, *SAVE_SECONDS))
+
+    async def save_once(self, progress: FlowProgress) -> None:
         if self.store is None or self.held is None:
             return
         # Branches of a step save at the same time, and each save replaces the one before.
         async with self.lock:
+            # One that waits for a person is free for other workers.
             saved = replace(progress, runner="" if progress.asks else self.worker)
             body = msgspec.json.encode(saved)
             if not await replace_checkpoint(self.store, self.owner, saved.key, self.body, body):
                 # The store drops what is too old or too much. Nobody has gone on with it, then.
-                is_dropped = await self.load_body(saved.key) is None and not await self.has_lost_thread()
-                if not (is_dropped and await replace_checkpoint(self.store, self.owner, saved.key, None, body)):
+                stored = await self.load_body(saved.key)
+                is_dropped = stored is None and not await self.has_lost_thread()
+                # A save whose connection broke may have been stored.
+                if stored != body and not (
+                    is_dropped and await replace_checkpoint(self.store, self.owner, saved.key, None, body)
+                ):
                     raise Conflict(THREAD_BUSY)
             self.held, self.body = saved, body
 
@@ -374,27 +396,32 @@ class FlowCheckpoint:
 
     async def delete(self) -> None:
         """Delete the stored progress, unless another has gone on with it."""
-        await self.replace_own(None)
+        await self.release(None)
 
     async def close(self) -> None:
-        """Give up the right to go on with the run. If the store fails, that is tried again until it works: other
-        workers take the run for one that goes on until then."""
+        """Give up the right to go on with the run."""
         try:
             if self.held is not None and self.held.runner:
-                await self.replace_own("")
-        except StoreFailed:
-            log.warning("a flow that has stopped is not free for other workers yet: the store failed")
-            task = asyncio.create_task(self.release_later())
-            _releases.add(task)
-            task.add_done_callback(_releases.discard)
+                await self.release("")
         finally:
             self.set_active_run("")
 
-    async def release_later(self) -> None:
+    async def release(self, runner: str | None) -> None:
+        """Set the runner of the stored progress, or delete it. If the store fails, that is tried again until it works:
+        other workers take the run for one that goes on until then."""
+        try:
+            await self.replace_own(runner)
+        except StoreFailed:
+            log.warning("a flow that has stopped is not free for other workers yet: the store failed")
+            task = asyncio.create_task(self.release_later(runner))
+            _releases.add(task)
+            task.add_done_callback(_releases.discard)
+
+    async def release_later(self, runner: str | None) -> None:
         for attempt in range(1, RELEASE_ATTEMPTS + 1):
             await asyncio.sleep(compute_backoff(attempt, *RELEASE_SECONDS))
             try:
-                await self.replace_own("")
+                await self.replace_own(runner)
                 return
             except StoreFailed:
                 continue

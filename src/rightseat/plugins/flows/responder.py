@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -16,6 +17,7 @@ from msgspec.structs import replace as replace_fields
 
 from rightseat.documents.document import cut_middle, fits_budget
 from rightseat.documents.json import JsonCutter
+from rightseat.engine.late_results import save_later
 from rightseat.engine.loop import Assistant
 from rightseat.engine.repeats import (
     RequestOrigin,
@@ -28,7 +30,15 @@ from rightseat.engine.repeats import (
 from rightseat.engine.resume import claim_continuation, pause_batch, resume_batch
 from rightseat.engine.structured import generate_structured
 from rightseat.engine.tool_calls import ToolCallBatch
-from rightseat.errors import Conflict, ContinuationGone, FlowFailed, FlowStopped, NotConfigured, RightseatError
+from rightseat.errors import (
+    Conflict,
+    ContinuationGone,
+    FlowFailed,
+    FlowStopped,
+    NotConfigured,
+    RightseatError,
+    StoreFailed,
+)
 from rightseat.plugins.flows.checkpoint import FlowCheckpoint, FlowProgress
 from rightseat.plugins.flows.model_times import MeasuredCalls, TimedModel, save_measured
 from rightseat.plugins.flows.run import FlowFinished, FlowRun, StepFailure, UsageTrackingModel, stream_attempt
@@ -122,6 +132,7 @@ async def write_questions(flows: list[Flow], services: FlowServices, question: s
 
 
 GRACE_SECONDS = 30.0
+STORE_RETRY_AFTER = 5.0
 RERUN = "again"
 """Key of the state of a call that asks whether to run again."""
 TEXT_EVENTS = (TextStart, TextDelta, TextEnd)
@@ -212,7 +223,11 @@ class FlowTool:
         services = self.time_model(self.get_services(self.flow, ctx.turn))
 
         async def record() -> None:
-            await record_effect(self.store, ctx.turn.owner, progress.origin)
+            save = partial(record_effect, self.store, ctx.turn.owner, progress.origin)
+            try:
+                await save()
+            except StoreFailed:
+                save_later(save)
 
         run = FlowRun(self.flow, services, ctx.turn, progress, checkpoint.save, record_effect=record)
         async with closing(run.stream()) as items:
@@ -430,6 +445,8 @@ def describe_chosen_end(content: str, language: Language) -> tuple[str, str]:
         raise ContinuationGone(message)
     if code == Conflict.code:
         raise Conflict(message)
+    if code == StoreFailed.code:
+        raise StoreFailed(message, retry_after=STORE_RETRY_AFTER)
     if code not in CHOSEN_ENDS:
         raise FlowFailed(message)
     return code, get_sentence(END_SENTENCES[code], language) if code in END_SENTENCES else str(message)
