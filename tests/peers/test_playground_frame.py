@@ -260,7 +260,7 @@ async def test_all_conversations_are_a_view_and_archived_ones_are_found_again(ta
     await tab.wait_visible(".all .thread", name)
     await tab.fill_text(".all input[type=search]", name)
     await wait_for_expression(tab, "document.querySelectorAll('.all .thread').length === 1")
-    assert await tab.read_texts(".all mark") == [name]
+    assert await tab.read_texts(".all .thread b mark") == [name]
     await tab.page.focus(".all .thread")
     await tab.page.keyboard.press("e")
     await tab.wait_visible(".toast", f"“{name}” archived")
