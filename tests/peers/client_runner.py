@@ -76,6 +76,7 @@ tools = ["client_tools:add"]
 model = "faulty"
 [assistants.limping]
 model = "limping"
+tools = ["client_tools:charge"]
 [assistants.endless]
 model = "endless"
 """

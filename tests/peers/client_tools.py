@@ -40,6 +40,13 @@ def book(seat: str) -> str:
 
 
 @tool
+def charge(order: str) -> str:
+    """Charge an order."""
+    append_ledger(order)
+    return f"Charged {order}."
+
+
+@tool
 async def trip(name: str, ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
     """Plan a trip and buy it, as a flow would: steps, a question between them, state carried over it."""
     if not ctx.answers:

@@ -26,7 +26,10 @@ class EchoReply:
             return
         last = request.last_user_text()
         answered = request.messages[-1]["role"] == "tool"
-        if last.startswith("limp") and last not in self.failed_once:
+        if last.startswith("limp with ") and not answered:
+            order = encode_json({"order": last.removeprefix("limp with ")}).decode()
+            await answer_tool_calls(("charge", order))(connection, request)
+        elif last.startswith("limp") and last not in self.failed_once:
             self.failed_once.add(last)
             await write_json(connection, 503, make_error_body("busy", "busy"))
         elif last == "mixed" and not answered:

@@ -76,7 +76,7 @@ TEXT_CASES = (
 )
 CALL_CASES = ("client_tool", "client_tool_twice", "mixed", "two_client_calls", "half_of_two", "both")
 CUT_CASES = ("length", "cut_held", "cut_shown", "second_held", "second_shown")
-OTHER_CASES = ("refusal", "reasoning", *CUT_CASES, "roles", "settings", "retried")
+OTHER_CASES = ("refusal", "reasoning", *CUT_CASES, "roles", "settings", "retried", "effect_once")
 CUT_RUNNER_CASES = ("runner_cut_held", "runner_cut_shown", "runner_second_held", "runner_second_shown")
 RUNNER_CASES = ("runner", "runner_two", *CUT_RUNNER_CASES)
 MODES = ("stream", "whole")

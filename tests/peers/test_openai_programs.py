@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from rightseat.runtime.runs import EFFECT_NOTE
 from tests.peers.openai_cases import CUT_RUNNER_CASES, NODE, PYTHON, PeerReport
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
@@ -115,6 +116,14 @@ def test_zero_and_false_arrive(peer: PeerReport) -> None:
 
 def test_the_client_tries_again_by_itself(peer: PeerReport) -> None:
     assert json.loads(peer.list_contents("retried")[0] or "")["messages"][-1][1] == f"limp retried {peer.mode}"
+
+
+@pytest.mark.demand("cluster.no_retry_after_effect")
+def test_the_client_does_not_repeat_an_effect_by_itself(peer: PeerReport) -> None:
+    [turn] = peer.get_turns("effect_once")
+    assert turn["code"] == "upstream_overloaded"
+    assert EFFECT_NOTE in turn["message"]
+    assert peer.count_bookings("effect_once") == 1
 
 
 @pytest.mark.demand("openai.arguments_always_strings")

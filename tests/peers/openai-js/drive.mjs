@@ -324,6 +324,10 @@ const CASES = {
     talk.client = talk.client.withOptions({ maxRetries: 1 });
     return say(["limp {0}"], { model: "limping" })(talk);
   },
+  effect_once: (talk) => {
+    talk.client = talk.client.withOptions({ maxRetries: 2 });
+    return say(["limp with {0}"], { model: "limping" })(talk);
+  },
   runner: runner("where"),
   runner_two: runner("pair"),
   runner_cut_held: runner("cut held"),

@@ -226,6 +226,11 @@ def retried(talk: Talk) -> None:
     say("limp {0}", model="limping")(talk)
 
 
+def effect_once(talk: Talk) -> None:
+    talk.client = talk.client.with_options(max_retries=2)
+    say("limp with {0}", model="limping")(talk)
+
+
 def chunks(talk: Talk) -> None:
     """The raw stream, as programs read it that accumulate by themselves."""
     stream = talk.client.chat.completions.create(
@@ -354,6 +359,7 @@ CASES: dict[str, Callable[[Talk], None]] = {
     "bad_request": bad_request,
     "no_such_route": no_such_route,
     "retried": retried,
+    "effect_once": effect_once,
     "keep_alive": keep_alive,
     "chunks": chunks,
     "leave": leave,
