@@ -30,7 +30,17 @@ from rightseat.types.language import Language
 from rightseat.types.schema import get_validator
 from rightseat.types.sentences import get_sentence
 from rightseat.types.text import escape_invisible, estimate_tokens
-from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext, error_result, is_approved, make_approval
+from rightseat.types.tools import (
+    Ask,
+    Effect,
+    Pause,
+    Result,
+    Tool,
+    ToolContext,
+    error_result,
+    is_approved,
+    make_approval,
+)
 
 MAX_NAME_LENGTH, HASH_LENGTH = 64, 6
 INVALID_CHARS = re.compile(r"[^a-zA-Z0-9_-]+")
@@ -39,8 +49,6 @@ CHARS_PER_TOKEN = 3
 MAX_DESCRIPTION, MAX_RESULT = 4000, 1 << 20
 """Characters of a description and of a result at most; both are untrusted."""
 
-
-Effect = Literal["reads", "writes", "dangerous"]
 # Effects of calls that the user must confirm, by the server's `confirm` setting.
 CONFIRMED_EFFECTS: dict[ConfirmPolicy, tuple[Effect, ...]] = {
     "all": ("reads", "writes", "dangerous"),

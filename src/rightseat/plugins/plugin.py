@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from rightseat.config.secret import Secret
+from rightseat.types.tools import Effect
 
 Gravity = Literal["error", "warning", "style"]
 MAX_SENTENCE_LENGTH = 800
@@ -158,6 +159,8 @@ class PluginScript(Struct, frozen=True, kw_only=True):
     exact: bool = True
     """Whether `arguments` is complete; otherwise the child process is asked for the schema."""
     dangerous: bool = False
+    """Whether each call needs the user's approval."""
+    effect: Effect = "writes"
     line: int = 0
 
 

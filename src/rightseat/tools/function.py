@@ -16,7 +16,7 @@ from rightseat.errors import ConfigError, ToolThreadsExhausted
 from rightseat.tools.subprocess import ToolProcesses
 from rightseat.types.events import Event
 from rightseat.types.streams import closing
-from rightseat.types.tools import AskSignal, Pause, Result, Tool, ToolContext, ToolHandler, error_result
+from rightseat.types.tools import EFFECTS, AskSignal, Effect, Pause, Result, Tool, ToolContext, ToolHandler, error_result
 
 _PARAM_SECTION = r"(?:Args|Arguments|Parameters):\s*$"
 Function = Callable[..., Any]
@@ -171,6 +171,7 @@ def tool(
     confirm: bool = False,
     timeout: float | None = None,
     isolate: bool = False,
+    effect: Effect = "writes",
 ) -> Callable[[Function], Tool]: ...
 
 
@@ -183,14 +184,18 @@ def tool(
     confirm: bool = False,
     timeout: float | None = None,
     isolate: bool = False,
+    effect: Effect = "writes",
 ) -> Tool | Callable[[Function], Tool]:
     """Make a tool of a function. `confirm`: a person must approve each call. `isolate`: run it in a child
-    process that can be killed. A parameter annotated ToolContext gets the context; the schema omits it."""
+    process that can be killed. `effect`: the strongest that a call may have; one that only "reads" may run
+    again after a crash. A parameter annotated ToolContext gets the context; the schema omits it."""
 
     def wrap(function: Function) -> Tool:
         signature = ToolSignature(function)
         title = name or function.__name__
         _check_function(title, function, signature, isolate)
+        if effect not in EFFECTS:
+            raise ConfigError(f"Tool {title}: effect {effect!r:.64}: use reads, writes or dangerous.")
         child = ToolProcesses(function.__module__, function.__qualname__) if isolate else None
         return Tool(
             name=title,
@@ -200,6 +205,7 @@ def tool(
             confirm=confirm,
             timeout=timeout,
             function=function,
+            effect=effect,
             close=child.close if child else None,
         )
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from dataclasses import dataclass
 from dataclasses import field as attribute
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import msgspec
 from msgspec import Struct, field
@@ -24,6 +24,8 @@ from rightseat.types.model import ToolSpec
 from rightseat.types.text import escape_invisible
 from rightseat.types.turn import ArgumentConverter, Turn
 
+Effect = Literal["reads", "writes", "dangerous"]
+EFFECTS: tuple[Effect, ...] = get_args(Effect)
 TEXT_SCHEMA: dict[str, Any] = {"type": "string"}
 APPROVAL_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -145,7 +147,7 @@ class Tool:
     function: Callable[..., Any] | None = None
     close: Callable[[], Awaitable[None]] | None = None
     strict: bool = False
-    effect: Literal["reads", "writes", "dangerous"] = "writes"
+    effect: Effect = "writes"
     """The strongest effect that a call may have."""
     untrusted: bool = False
     """Whether its result is untrusted content: web pages, mails, other services."""

@@ -14,7 +14,7 @@ from rightseat.engine.tool_calls import LEFT_OUT, MAY_HAVE_RUN
 from rightseat.errors import Restarting, StoreFailed
 from rightseat.runtime.takeover import StoredCheckpoints
 from rightseat.stores.memory import MemoryStore
-from rightseat.tools.function import as_tool
+from rightseat.tools.function import as_tool, tool
 from rightseat.types.checkpoints import LoggedMessages, TurnCheckpoint
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.events import CallEnd, CallResult, CallStart, Event, Interrupt, RunFinished, RunStarted, TextStart
@@ -59,7 +59,7 @@ class Shop:
 
     @property
     def tools(self) -> list[Any]:
-        return [as_tool(self.order), replace_fields(as_tool(self.look), effect="reads"), as_tool(self.approve)]
+        return [as_tool(self.order), tool(effect="reads")(self.look), as_tool(self.approve)]
 
 
 class TwoRuntimes:

@@ -13,7 +13,7 @@ from rightseat.errors import ConfigError
 from rightseat.tools.function import as_tool, parse_param_docs, tool
 from rightseat.types.events import Event, StepStart
 from rightseat.types.streams import closing
-from rightseat.types.tools import Ask, AskSignal, Pause, Result, Tool, ToolContext
+from rightseat.types.tools import Ask, AskSignal, Effect, Pause, Result, Tool, ToolContext
 from rightseat.types.turn import Turn
 from tests.kit.cases import each_case
 
@@ -136,6 +136,22 @@ def test_name_description_and_flags_can_be_given() -> None:
     assert made.function is google
     assert as_tool(made) is made
     assert as_tool(google).name == "google"
+
+
+@pytest.mark.parametrize("effect", ["reads", "writes", "dangerous"])
+def test_an_author_says_which_effect_a_call_may_have(effect: Effect) -> None:
+    assert tool(effect=effect)(google).effect == effect
+    assert tool(effect=effect, isolate=True)(google).effect == effect
+
+
+def test_without_a_word_a_call_may_write() -> None:
+    assert tool(google).effect == tool()(google).effect == "writes"
+
+
+@pytest.mark.parametrize("effect", ["read", "", None, ["reads"]])
+def test_an_unknown_effect_is_refused_with_those_that_there_are(effect: Any) -> None:
+    with pytest.raises(ConfigError, match="Tool google: effect .*: use reads, writes or dangerous"):
+        tool(effect=effect)(google)
 
 
 @pytest.mark.parametrize("name", ["has space", "ünï", "a" * 65, "semi;colon", "new\nline"])

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from rightseat.plugins.plugin import PluginScript, Problem
+from rightseat.types.tools import EFFECTS, Effect
 
 MAX_BYTES = 1 << 20
 MAX_DESCRIPTION = 2000
@@ -27,6 +28,10 @@ TYPE_SCHEMAS: dict[str, dict[str, Any]] = {
 }
 ALIASES = {"Dict": "dict", "List": "list", "Mapping": "dict", "Sequence": "list", "NoneType": "None"}
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class UnknownEffect(ValueError):
+    """A tool's `effect` is none that there is, or only running the code would tell which."""
 
 
 class ImportedName(NamedTuple):
@@ -162,7 +167,7 @@ def last_name(node: ast.expr) -> str:
 
 def make_script(attribute: str, node: Definition, file: Path) -> PluginScript | None:
     """Describe a function, or a class of the original SDK (`name`, `description`, `spec`, `call(fixed_params)`); None
-    for a class without a `call` method."""
+    for a class without a `call` method. Raises UnknownEffect."""
     is_class = isinstance(node, ast.ClassDef)
     exact = True
     if isinstance(node, ast.ClassDef):
@@ -178,6 +183,8 @@ def make_script(attribute: str, node: Definition, file: Path) -> PluginScript | 
         keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
         options = {word.arg: literal_value(word.value) for word in keywords if word.arg}
         arguments, exact = parameters_schema(node)
+    dangerous = options.get("dangerous" if is_class else "confirm") is True
+    effect = get_effect(options, is_class, dangerous)
     return PluginScript(
         name=_stripped_text(options.get("name")) or attribute,
         description=(_stripped_text(options.get("description")) or first_paragraph(node))[:MAX_DESCRIPTION],
@@ -186,9 +193,21 @@ def make_script(attribute: str, node: Definition, file: Path) -> PluginScript | 
         kind="class" if is_class else "function",
         arguments=arguments,
         exact=exact,
-        dangerous=options.get("dangerous" if is_class else "confirm") is True,
+        dangerous=dangerous or effect == "dangerous",
+        effect=effect,
         line=node.lineno,
     )
+
+
+def get_effect(options: dict[str, Any], is_class: bool, dangerous: bool) -> Effect:
+    """Return the effect that a tool's author names, else the one of its other marks. A class of the original SDK may
+    have an attribute of that name for itself."""
+    for effect in EFFECTS:
+        if options.get("effect") == effect:
+            return effect
+    if "effect" in options and not is_class:
+        raise UnknownEffect
+    return "dangerous" if dangerous else "writes"
 
 
 def _class_attributes(node: ast.ClassDef) -> dict[str, Any]:

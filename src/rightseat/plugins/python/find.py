@@ -12,6 +12,7 @@ from rightseat.plugins.python.describe import (
     Definition,
     ImportedName,
     PythonFile,
+    UnknownEffect,
     find_tool_decorator,
     make_script,
     parse_file,
@@ -56,10 +57,8 @@ class ScriptFinder:
             if (source.file, name) in seen:
                 continue
             seen.add((source.file, name))
-            script = make_script(name, node, source.file)
+            script = self.describe(name, node, source)
             if script is None:
-                fix = "Give it `async def call(self, fixed_params)`, or take it out of the list."
-                self.add_problem(source.file, name, "A class without `call` is no tool.", fix, node.lineno)
                 continue
             scripts.setdefault(script.name, script)
             if scripts[script.name] is not script:
@@ -73,6 +72,19 @@ class ScriptFinder:
             fix = "List them in `exported` of lib/__init__.py, or mark functions with @tool."
             self.add_problem(self.lib, "", "It has no tools.", fix, gravity="warning")
         return tuple(scripts.values()), tuple(self.problems)
+
+    def describe(self, name: str, node: Definition, source: PythonFile) -> PluginScript | None:
+        """Describe a tool; None, and a problem, if it is none that can be offered."""
+        try:
+            script = make_script(name, node, source.file)
+        except UnknownEffect:
+            what, fix = "Its `effect` is none that there is.", "Write one of reads, writes or dangerous, in quotes."
+            self.add_problem(source.file, name, what, fix, node.lineno)
+            return None
+        if script is None:
+            fix = "Give it `async def call(self, fixed_params)`, or take it out of the list."
+            self.add_problem(source.file, name, "A class without `call` is no tool.", fix, node.lineno)
+        return script
 
     def add_problem(self, file: Path, key: str, what: str, fix: str, line: int = 0, gravity: Gravity = "error") -> None:
         self.problems.append(Problem(file.relative_to(self.folder).as_posix(), key, what, fix, line, gravity))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 
 from rightseat.tools.builtin.expression import CalculationError, Clock, UndefinedResult, compute, format_value, utc_now
 from rightseat.tools.function import tool
@@ -50,4 +49,4 @@ def run_calculation(expression: str) -> Result:
         return error_result("invalid_expression", str(error))
 
 
-calculate = replace(tool(name="calculate")(run_calculation), effect="reads")
+calculate = tool(name="calculate", effect="reads")(run_calculation)

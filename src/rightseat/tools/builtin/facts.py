@@ -13,7 +13,6 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib import resources
 
 from msgspec import Struct
@@ -513,4 +512,4 @@ def look_up_fact(question: str) -> Result:
     return Result(answer) if answer else error_result("not_found", "The tables do not have this. Answer without them.")
 
 
-facts = replace(tool(name="facts")(look_up_fact), effect="reads")
+facts = tool(name="facts", effect="reads")(look_up_fact)

@@ -91,6 +91,46 @@ def test_functions_with_the_decorator_are_found_in_any_file(tmp_path: Path) -> N
     assert found["other"].arguments["properties"] == {"mode": {"enum": ["fast", "slow"]}}
 
 
+def test_a_tool_says_which_effect_it_has(tmp_path: Path) -> None:
+    text = '''
+    @tool(effect="reads")
+    def look():
+        """Looks."""
+
+    @tool
+    def note():
+        """Notes."""
+
+    @tool(effect="dangerous")
+    def wipe():
+        """Wipes."""
+
+    @tool(effect="reads", confirm=True)
+    def peek():
+        """Peeks where a person allows it."""
+    '''
+    init = "from .rank import Rank\nexported = [Rank]"
+    rank = SDK.replace("    description", '    effect = "reads"\n    description')
+    found, problems = find_scripts(write_scripts(tmp_path, __init__=init, rank=rank, a=text))
+    assert problems == ()
+    assert {one.name: (one.effect, one.dangerous) for one in found} == {
+        "rank": ("reads", False),
+        "look": ("reads", False),
+        "note": ("writes", False),
+        "wipe": ("dangerous", True),
+        "peek": ("reads", True),
+    }
+
+
+@pytest.mark.parametrize("value", ['"read"', "None", "EFFECT"])
+def test_an_unknown_effect_is_a_problem_with_its_place(tmp_path: Path, value: str) -> None:
+    text = f'@tool\ndef a():\n    """One."""\n\n@tool(effect={value})\ndef f():\n    """Does."""'
+    problem = find_only_problem(write_scripts(tmp_path, a=text))
+    assert (problem.file, problem.key, problem.line, problem.gravity) == ("lib/a.py", "f", 6, "error")
+    assert "effect" in problem.what
+    assert "reads, writes or dangerous" in problem.fix
+
+
 def test_a_function_may_be_exported_without_a_mark(tmp_path: Path) -> None:
     found = find_only_script(
         write_scripts(tmp_path, __init__='def hello(name: str):\n    """Greets."""\nexported = [hello]')

@@ -374,3 +374,22 @@ def test_two_of_one_name_in_other_letters_stay_two(tmp_path: Path) -> None:
     tools, _ = make_script_tools(load_script_plugin(tmp_path / "kit", a=text), PythonPolicy(confirm=True))
     assert len({tool.name for tool in tools}) == 2
     assert all(tool.confirm for tool in tools)
+
+
+def test_tools_have_the_effects_that_their_author_names(tmp_path: Path) -> None:
+    text = '''
+    @tool(effect="reads")
+    def look():
+        """Looks."""
+
+    @tool(confirm=True)
+    def wipe():
+        """Wipes."""
+
+    @tool
+    def note():
+        """Notes."""
+    '''
+    tools, problems = make_script_tools(load_script_plugin(tmp_path / "kit", a=text), PythonPolicy())
+    assert problems == []
+    assert [(tool.effect, tool.confirm) for tool in tools] == [("reads", False), ("dangerous", True), ("writes", False)]
