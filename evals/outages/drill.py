@@ -181,6 +181,6 @@ url = "{live.url}"
         drill = OutageDrill(settings, database, live)
         await drill.run([server.url for server in servers])
         for server in servers:
-            if "was ended as restarted" in server.stderr or "goes on here" in server.stderr:
+            if "was ended as restarted" in server.stderr or "is taken over here" in server.stderr:
                 drill.report.problems.append("a run of a server that was alive was taken over")
     return drill.report

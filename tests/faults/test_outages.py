@@ -190,7 +190,7 @@ async def test_running_streams_go_on_to_their_end(engine: str, fault: str) -> No
         assert replayed.frames[-1].json["type"] == "RUN_FINISHED"
         said = "".join(server.stderr for server in two.servers)
         assert "was ended as restarted" not in said
-        assert "goes on here" not in said
+        assert "is taken over here" not in said
 
 
 @pytest.mark.demand("cluster.outage_is_said")

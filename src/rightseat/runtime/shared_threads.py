@@ -22,6 +22,7 @@ from rightseat.errors import StoreDamaged, StoreFailed
 from rightseat.runtime.runs import new_id
 from rightseat.runtime.takeover import ResumeRecords, StoredCheckpoints, StoredPart, encode_record
 from rightseat.runtime.threads import ActiveRun, RunLimits, ThreadRuns, describe_run
+from rightseat.runtime.worker_log import WorkerLog
 from rightseat.types.agents import Responder
 from rightseat.types.checkpoints import CURRENT_CHECKPOINTS
 from rightseat.types.events import CallResult, CallStart, Event, StepEnd, StepStart
@@ -89,6 +90,12 @@ class SharedRun(ActiveRun):
     A follower that this worker has not heard of yet reads deltas once a second."""
 
     plane: LivePlane
+    worker_log: WorkerLog
+
+    def stop_lost(self) -> None:
+        if not self.is_lost:
+            self.worker_log.note_lost(self.thread, self.run)
+        super().stop_lost()
 
     def tell(self, number: int) -> None:
         if self.told < self.news <= number or self.is_lost or self.is_followed:
@@ -124,6 +131,7 @@ class SharedThreadRuns(ThreadRuns):
     ) -> None:
         super().__init__(store, limits)
         self.plane = plane
+        self.worker_log = WorkerLog(log)
         self.presence = presence
         self.stop_records = store if isinstance(store, StopRecords) else None
         goes_on = after_crash == "resume" and isinstance(store, CheckpointStore)
@@ -163,18 +171,18 @@ class SharedThreadRuns(ThreadRuns):
         if self.lease_watch is not None and self.on_lease_lost in self.lease_watch.lost_listeners:
             self.lease_watch.lost_listeners.remove(self.on_lease_lost)
         await super().close()
+        self.worker_log.say_lost()
         await self.plane.close()
 
     def on_lease_lost(self, owner: str, thread: str, fence: int) -> None:
         """Stop a run that went on here while the store was away, and that another worker has by now."""
         active = self.active_runs.get((owner, thread))
         if active is not None and active.fence == fence and not active.is_lost:
-            log.warning("a run that went on while the store was away is another worker's: it is stopped here")
             active.stop_lost()
 
     def make_run(self, turn: Turn) -> SharedRun:
         run = SharedRun(turn, self.store, self.limits.ring_size)
-        run.plane = self.plane
+        run.plane, run.worker_log = self.plane, self.worker_log
         return run
 
     # Start
@@ -385,7 +393,9 @@ class SharedThreadRuns(ThreadRuns):
             await self.stop_requested_runs()
             await self.settle_dead_workers(await self.store.list_lease_workers())
         except StoreFailed:
-            log.warning("runs of dead workers cannot be looked for: the store failed")
+            self.worker_log.note_sweep(has_failed=True)
+        else:
+            self.worker_log.note_sweep(has_failed=False)
 
     async def find_dead(self, workers: Collection[str]) -> set[str]:
         others = set(workers) - {self.store.worker}
@@ -404,7 +414,7 @@ class SharedThreadRuns(ThreadRuns):
 
     async def end_orphaned_runs(self, dead: Collection[str], keep: Collection[OrphanedRun]) -> None:
         for run in await self.store.end_orphaned_runs(dead, keep):
-            log.warning("a run of a worker that has ended was ended as restarted")
+            self.worker_log.say_of_run(run.thread, run.run, "a run of a worker that has ended was ended as restarted")
             self.plane.notify(run.owner, run.thread)
 
     async def end_run_of_dead(self, request: StopRequest, holder: LeaseHolder) -> bool:
@@ -437,7 +447,7 @@ class SharedThreadRuns(ThreadRuns):
             return True
         lease = await self.store.take_over_run(run.owner, run.thread, holder)
         if lease is not None:
-            log.warning("a run of a worker that has ended goes on here")
+            self.worker_log.say_of_run(run.thread, run.run, "a run of a worker that has ended is taken over here")
             self.resume(replace(record.turn, take_overs=record.take_overs + 1), runner, lease)
         return True
 
@@ -453,10 +463,12 @@ class SharedThreadRuns(ThreadRuns):
             last_events = await part.list_pause_events(self.store, turn.owner) if is_readable else [RUN_RESTARTED]
             if last_events:
                 for event in (*part.end_events(), *last_events):
+                    self.note_outcome(turn, event)
                     yield event
                 return
             async with closing(part.go_on(runner, turn)) as events:
                 async for event in events:
+                    self.note_outcome(turn, event)
                     yield event
 
         turn = replace(turn, has_displaced_worker=True)
@@ -466,6 +478,12 @@ class SharedThreadRuns(ThreadRuns):
         active.lease = lease
         active.task = asyncio.create_task(self.record_run(turn, active, go_on), context=self.context.copy())
         self.update_orphan_timer(active)
+
+    def note_outcome(self, turn: Turn, event: Event) -> None:
+        """Say of a run that was taken over that it cannot go on."""
+        if event == RUN_RESTARTED:
+            text = "a run that was taken over cannot go on, and was ended as restarted"
+            self.worker_log.say_of_run(turn.thread, turn.run, text)
 
     async def read_run_part(self, turn: Turn, lease: Lease) -> list[ThreadEntry]:
         """Return the entries of a run that its earlier workers have stored."""

@@ -4,4 +4,5 @@
 - sqlite: SQLiteStore, one file in the data folder.
 - postgres: PostgresStore, a database that several machines share.
 - encoding: entries and records as JSON. transfer: all rows of one store, written to another.
+- outage_log: what is logged of entries that wait for a store.
 """

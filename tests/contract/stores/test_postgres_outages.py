@@ -1,6 +1,8 @@
 """The store in PostgreSQL while its server is away: what waits, what is shown, what is kept afterwards."""
 
 import asyncio
+import io
+import logging
 import os
 import socket
 import sys
@@ -11,7 +13,9 @@ from contextlib import asynccontextmanager, suppress
 import psycopg
 import pytest
 
+from rightseat.cli.log import ConsoleFormatter
 from rightseat.errors import StoreFailed
+from rightseat.http.endpoint import REQUEST_ID
 from rightseat.stores.postgres import database, presence, writer
 from rightseat.stores.postgres.database import PostgresDatabase, Row
 from rightseat.stores.postgres.lease_log import LeaseLog
@@ -130,7 +134,7 @@ async def test_what_waits_is_bounded_and_what_is_not_kept_is_said(
                 await store.append_entries(ME, name, 300, [RunFinished("stop")], lease.fence)
             state = store.get_state()
             assert (state.state, state.not_kept > 200) == ("away", True)
-            assert "are not kept" in caplog.text
+            assert caplog.text.count("are not kept") == 1
         await wait_until(lambda: not store.writer.count and store.writer.task is None)
         for name in "tu":
             entries = await store.read_entries(ME, name)
@@ -138,6 +142,40 @@ async def test_what_waits_is_bounded_and_what_is_not_kept_is_said(
             numbers = [number for number, _ in entries]
             assert numbers == sorted(set(numbers))
             assert await store.get_lease_holder(ME, name) is None
+
+
+@pytest.mark.demand("cluster.outage")
+async def test_an_outage_is_said_once_and_so_is_its_end(schema: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "LONGEST_RETRY_PAUSE", 0.1)
+    monkeypatch.setattr(writer, "MAX_WINDOW_ENTRIES", 20)
+    lines = io.StringIO()
+    handler = logging.StreamHandler(lines)
+    handler.setFormatter(ConsoleFormatter())
+    monkeypatch.setattr(writer.log, "handlers", [handler])
+    async with (
+        FaultyRelay(get_session_server().home / ".s.PGSQL.5432") as relay,
+        open_behind(relay, schema, 1) as (store,),
+    ):
+        lease = await store.begin_run(ME, "t", "r", assistant="", name="")
+        REQUEST_ID.set("req-of-one")
+        failures, put_back = 0, store.writer.put_back
+
+        def count_failure(window: list[tuple[LeaseLog, list[NumberedEntry]]]) -> None:
+            nonlocal failures
+            failures += 1
+            put_back(window)
+
+        monkeypatch.setattr(store.writer, "put_back", count_failure)
+        async with relay.refuse():
+            for number in range(1, 51):
+                await store.append_entries(ME, "t", number, [CallResult("c", "y")], lease.fence)
+            await wait_until(lambda: failures > 3)
+            assert lines.getvalue().count("wait to be kept") == 1
+        await wait_until(lambda: not store.writer.count and store.writer.task is None)
+    said = lines.getvalue()
+    assert said.count("wait to be kept") == 1, said
+    assert said.count("50 entries of threads that waited are kept, 0 are not") == 1, said
+    assert "req-of-one" not in said
 
 
 @pytest.mark.demand("cluster.outage")

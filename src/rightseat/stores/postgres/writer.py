@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 import psycopg
 
 from rightseat.errors import StoreFailed
 from rightseat.stores.encoding import BUFFERED_EVENTS, MAX_UNWRITTEN, encode_entry, encode_json
+from rightseat.stores.outage_log import OutageLog
 from rightseat.stores.postgres import statements as sql
 from rightseat.stores.postgres.database import STATEMENT_SECONDS, PostgresDatabase
 from rightseat.stores.postgres.lease_log import FencedKey, LeaseLog, ThreadKey
@@ -77,6 +78,7 @@ class EntryWriter:
         """Bytes that wait, counted while the database is away."""
         self.lost_listeners: list[Callable[[str, str, int], None]] = []
         database.health.listeners.append(self.flush)
+        self.outage = OutageLog(log)
         self.dropped = 0
         """Entries that were not kept because the database was away for too long."""
 
@@ -194,7 +196,10 @@ class EntryWriter:
 
     def show_unwritten(self, window: Window) -> None:
         """Let readers have what the database has not acknowledged in time."""
-        log.warning("the database does not answer: answers are shown before they are kept")
+        if not self.is_away:
+            self.outage.say(
+                logging.WARNING, "the database does not answer: answers are shown before they are kept"
+            )
         self.begin_outage()
         self.show_waiting()
         self.settle(window)
@@ -225,6 +230,7 @@ class EntryWriter:
             lost = await self.write(window)
             self.pause, self.is_away, self.size = RETRY_PAUSE, False, 0
             self.away_since = None
+            self.note_written(window, lost)
         except StoreFailed:
             has_failed = True
             self.begin_outage()
@@ -247,6 +253,11 @@ class EntryWriter:
         elif self.unwritten and self.timer is None:
             self.schedule()
 
+    def note_written(self, window: Window, lost: Collection[LeaseLog]) -> None:
+        if self.outage.is_on:
+            refused = sum(len(numbered) for lease, numbered in window if lease in lost)
+            self.outage.note_written(sum(len(numbered) for _, numbered in window) - refused, refused, self.count)
+
     def tell_lost(self, window: Window) -> None:
         """Tell of leases that another process has by now. Where entries were shown while the database was away no
         future can say so."""
@@ -262,7 +273,7 @@ class EntryWriter:
         self.count = sum(map(len, lists))
         self.size = sum(measure_entry(entry) for numbered in lists for _, entry in numbered)
         self.drop_surplus()
-        log.error("%d entries of threads wait to be kept", self.count)
+        self.outage.note_failure(self.count)
 
     def list_waiting(self) -> list[list[NumberedEntry]]:
         return [*(numbered for _, numbered in self.failed), *(lease.waiting for lease in self.unwritten)]
@@ -287,7 +298,7 @@ class EntryWriter:
         self.failed = [part for part in self.failed if part[1]]
         self.unwritten = [lease for lease in self.unwritten if lease.waiting]
         self.dropped += before - self.count
-        log.error("%d entries of threads are not kept: the database has been away for too long", before - self.count)
+        self.outage.note_dropped(before - self.count)
 
     async def write(self, window: Window) -> set[LeaseLog]:
         """Write a window and return those logs whose leases another has by now: their entries are not written."""

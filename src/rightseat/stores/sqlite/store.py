@@ -23,6 +23,7 @@ from rightseat.stores.encoding import (
     encode_json,
     question_decoder,
 )
+from rightseat.stores.outage_log import OutageLog
 from rightseat.stores.sqlite import repair
 from rightseat.stores.sqlite.database import FolderLock, ReadJob, StoreHealth, WriterThread, checksum_row, verify_row
 from rightseat.stores.sqlite.threads import FencedKey, PendingEntry, ThreadKey, ThreadTable
@@ -167,6 +168,7 @@ class SQLiteStore:
         self.check = self.start_check() if self.path.stat().st_size > repair.CHECKED_AT_START else None
         self.unwritten: list[PendingEntry] = []
         """Entries not yet submitted to the writer thread."""
+        self.outage = OutageLog(log)
         self.flush_timer: asyncio.TimerHandle | None = None
         self.flush_handle: asyncio.Handle | None = None
         self.flushed: dict[FencedKey, asyncio.Future[None]] = {}
@@ -253,10 +255,16 @@ class SQLiteStore:
             else:
                 future.set_result(None)
         if isinstance(error, StoreFailed):
-            self.unwritten = [*written, *self.unwritten][:MAX_UNWRITTEN]
-            log.error("%d entries of threads wait to be kept", len(self.unwritten))
+            waiting = [*written, *self.unwritten]
+            self.unwritten = waiting[:MAX_UNWRITTEN]
+            self.outage.note_failure(len(self.unwritten))
+            if len(waiting) > MAX_UNWRITTEN:
+                self.outage.note_dropped(len(waiting) - MAX_UNWRITTEN)
         elif error is not None:
             log.error("entries of threads were not kept", exc_info=error)
+        elif self.outage.is_on and not done.cancelled():
+            refused = sum(leased in lost for leased, _, _ in written)
+            self.outage.note_written(len(written) - refused, refused, len(self.unwritten))
 
     # SharedStore
 
