@@ -553,7 +553,12 @@ def store_move(
     from rightseat.cli.move import MoveOptions, move_store
 
     options = MoveOptions(schema=schema, is_into_existing=into_existing, is_dry_run=dry_run, batch=batch)
-    raise typer.Exit(move_store(source, target, options))
+    try:
+        code = move_store(source, target, options)
+    except KeyboardInterrupt:
+        typer.echo("interrupted; run the same command again to go on", err=True)
+        code = 130
+    raise typer.Exit(code)
 
 
 def main() -> None:

@@ -189,7 +189,8 @@ async def test_back_to_sqlite(data: Path, tmp_path: Path, url: str, schema: str)
     expected = count_file(data)
     lost = returned.err.count("as a hash only")
     assert sum(count_file(back).values()) == sum(expected.values()) - lost
-    assert (await move(url, f"sqlite://{back}", schema)).code == 1, "the folder has a store"
+    again = await move(url, f"sqlite://{back}", schema)
+    assert (again.code, "before: nothing to do" in again.out) == (returned.code, True), again.err
     one, other = SQLiteStore(data), SQLiteStore(back)
     try:
         assert await one.read_entries(ME, "t1") == await other.read_entries(ME, "t1")
@@ -198,6 +199,27 @@ async def test_back_to_sqlite(data: Path, tmp_path: Path, url: str, schema: str)
         await one.close()
         await other.close()
     assert not list(back.glob("*.moving"))
+    # A server has used it, and it is still the end of the same move; that of another source is refused.
+    again = await move(url, f"sqlite://{back}", schema)
+    assert "before: nothing to do" in again.out, again.err
+    refused = await move(f"sqlite://{data}", f"sqlite://{back}", schema)
+    assert (refused.code, "holds other data" in refused.err) == (1, True)
+    assert not list(back.glob("*.moving"))
+
+
+@pytest.mark.demand("cluster.store_move_resumes")
+async def test_ctrl_c_says_how_to_go_on(data: Path, url: str, schema: str) -> None:
+    process = start_move(data, url, schema, stderr=subprocess.PIPE)
+    await wait_next_state(process, url, schema, read_state(url, schema))
+    assert process.poll() is None, "it was at work"
+    process.send_signal(signal.SIGINT)
+    _, said = await asyncio.to_thread(process.communicate, timeout=HANG_TIMEOUT)
+    assert process.returncode == 130, said
+    assert b"interrupted; run the same command again to go on" in said
+    assert b"Traceback" not in said
+    moved = await move(f"sqlite://{data}", url, schema)
+    assert moved.code == 0, moved.err
+    assert count_rows(url, schema) == count_file(data)
 
 
 class CutWrites:
@@ -252,13 +274,13 @@ async def test_a_move_that_is_cut_after_each_batch_goes_on(
         assert sum(count_file(tmp_path / "back").values()) == sum(count_file(data).values()) - lost
 
 
-def start_move(data: Path, url: str, schema: str) -> "subprocess.Popen[bytes]":
+def start_move(data: Path, url: str, schema: str, stderr: int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-m", "rightseat", "store", "move", f"sqlite://{data}", "env:TARGET"]
     return subprocess.Popen(
         [*command, "--schema", schema, "--batch", "2"],
         env={**os.environ, "TARGET": url},
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=stderr,
     )
 
 

@@ -284,11 +284,11 @@ def check_schema(database: sqlite3.Connection, migrations: Sequence[str]) -> Non
 
 def read_schema(database: sqlite3.Connection) -> set[tuple[object, ...]]:
     """Return the columns of all tables, views and indexes, and the text of the views. `totals` is no part of a
-    version: it is made where it is missing."""
+    version: it is made where it is missing. Neither is `moves`, which a file has that was moved into."""
     columns = database.execute(
         'SELECT m.type, m.name, c.cid, c.name, c.type, c."notnull", c.pk '
         "FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS c "
-        "WHERE m.type = 'table' AND m.name != 'totals'"
+        "WHERE m.type = 'table' AND m.name NOT IN ('totals', 'moves')"
     ).fetchall()
     indexes = database.execute(
         "SELECT m.type, m.name, m.tbl_name, i.seqno, i.name FROM sqlite_master AS m "

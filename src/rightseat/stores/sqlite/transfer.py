@@ -233,7 +233,8 @@ class SQLiteRowSource:
 
 
 class SQLiteRowTarget:
-    """New file of a data folder. It has the state of the transfer in a table that is dropped at its end."""
+    """New file of a data folder. It has the state of the transfer in a table, also after its end: the same transfer is
+    not made twice."""
 
     clock_offset = 0.0
 
@@ -253,13 +254,16 @@ class SQLiteRowTarget:
         self.is_installed = False
 
     def load_state(self) -> TransferState | None:
-        row = None
-        if self.has_state_table():
-            row = self.database.execute("SELECT state FROM moves").fetchone()
-        return msgspec.json.decode(row[0], type=TransferState) if row else None
-
-    def has_state_table(self) -> bool:
-        return bool(self.database.execute("SELECT 1 FROM sqlite_master WHERE name = 'moves'").fetchone())
+        if has_table_of_move(self.database) or not self.path.exists():
+            return read_state(self.database)
+        with closing(open_read_only(self.path)) as installed:
+            try:
+                state = read_state(installed)
+            except sqlite3.DatabaseError:
+                # Whatever this file is, it is no end of a transfer.
+                return None
+        # It became the store's file as the last step but one.
+        return None if state is None else msgspec.structs.replace(state, is_finished=True)
 
     def has_rows(self) -> bool:
         return self.path.exists() or any(self.count(kind) for kind in ("thread", *RECORD_KINDS))
@@ -331,18 +335,28 @@ class SQLiteRowTarget:
         self.database.close()
         self.draft.replace(self.path)
         self.database = open_database(self.path)
-        # Last: a file that still has the table is complete all the same.
-        self.database.execute("DROP TABLE moves")
         self.is_installed = True
+        # Last: the file is complete all the same.
+        self.save_state(state)
 
     def close(self) -> None:
         self.database.close()
-        if self.is_new and not self.is_installed and self.draft.exists() and not has_tables_of_move(self.draft):
+        if self.is_new and not self.is_installed and self.draft.exists() and not is_draft_of_move(self.draft):
             # Nothing was begun: nothing stays.
             remove_files(self.draft)
         self.lock.close()
 
 
-def has_tables_of_move(path: Path) -> bool:
+def is_draft_of_move(path: Path) -> bool:
     with closing(open_read_only(path)) as database:
-        return bool(database.execute("SELECT 1 FROM sqlite_master WHERE name = 'moves'").fetchone())
+        return has_table_of_move(database)
+
+
+def has_table_of_move(database: sqlite3.Connection) -> bool:
+    return bool(database.execute("SELECT 1 FROM sqlite_master WHERE name = 'moves'").fetchone())
+
+
+def read_state(database: sqlite3.Connection) -> TransferState | None:
+    """Return the state of the transfer that a file is the target of."""
+    row = database.execute("SELECT state FROM moves").fetchone() if has_table_of_move(database) else None
+    return msgspec.json.decode(row[0], type=TransferState) if row else None
