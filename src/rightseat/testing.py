@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Self
+from urllib.parse import unquote
 
 import msgspec
 from msgspec import Struct
@@ -160,7 +161,7 @@ class TestClient:
             "http_version": "1.1",
             "method": method,
             "scheme": "http",
-            "path": self.root_path + route,
+            "path": self.root_path + unquote(route),
             "raw_path": (self.root_path + route).encode(),
             "root_path": self.root_path,
             "query_string": query.encode(),

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote_plus
+from urllib.parse import parse_qsl, unquote, unquote_plus
 
 from rightseat.config.options import parse_options
 from rightseat.config.settings import ServerSettings
@@ -114,6 +114,8 @@ class AccessLogEntry:
 
 
 Scope = MutableMapping[str, Any]
+ENCODED_SLASH = "\udc2f"
+"""Stands for a slash within a segment. No decoding of a path gives this character."""
 RouteMatch = tuple[Door, Route, dict[str, str]]
 NO_ROUTE = "(none)"
 # Headers by which a proxy names the client that it stands in front of.
@@ -198,7 +200,7 @@ class App:
         REQUEST_ID.set(request_id)
         extra: Headers = ((b"x-request-id", request_id.encode()),)
         path = get_path(scope)
-        matches = self.table.match_path(path)
+        matches = self.table.match_request(scope, path)
         door, template = self.table.locate(path, matches)
         entry = AccessLogEntry(scope["method"], template)
         request_info, refusals = enter_request(scope["method"], path, template)
@@ -380,6 +382,17 @@ class RouteTable:
         matched = [(door, route, match.groupdict()) for door, route, match in matches if match]
         return self.static_routes.get(path, []) + matched
 
+    def match_request(self, scope: Scope, path: str) -> list[RouteMatch]:
+        """Return the routes of a request's path. A slash that the client has encoded belongs to its segment: the name
+        of a thread may have one. Where no route matches so, such a slash separates segments."""
+        marked = mark_encoded_slashes(scope, path)
+        if marked != path and (matches := self.match_path(marked)):
+            return [
+                (door, route, {name: value.replace(ENCODED_SLASH, "/") for name, value in params.items()})
+                for door, route, params in matches
+            ]
+        return self.match_path(path)
+
     def locate(self, path: str, matches: Sequence[RouteMatch]) -> tuple[Door, str]:
         """Return the door and the route template of a path. An unknown path belongs to the door with the same
         first segment, so that the client can read the error."""
@@ -430,6 +443,17 @@ def get_path(scope: Scope) -> str:
         if prefix and path.startswith(f"{prefix}/"):
             return path[len(prefix) :]
     return path if path != root or not root else "/"
+
+
+def mark_encoded_slashes(scope: Scope, path: str) -> str:
+    """Return a request's decoded path with another character for each slash that the client has encoded."""
+    raw: bytes = scope.get("raw_path") or b""
+    if b"%2" not in raw or b"%2f" not in raw.lower():
+        return path
+    segments = raw.partition(b"?")[0].decode("latin-1").split("/")
+    # Decoded, both have the same length: what is before the path is the prefix of a mount.
+    marked = "/".join(unquote(segment).replace("/", ENCODED_SLASH) for segment in segments)[-len(path) :]
+    return marked if marked.replace(ENCODED_SLASH, "/") == path else path
 
 
 def parse_query(text: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings
 from rightseat.errors import ConfigError, UpstreamRefused
 from rightseat.http.auth import Authenticator
-from rightseat.server.app import get_path
+from rightseat.server.app import ENCODED_SLASH, get_path, mark_encoded_slashes
 from rightseat.testing import ScriptedModel, TestClient
 from tests.kit.cases import each_case
 
@@ -158,6 +158,35 @@ async def test_a_model_that_is_away_does_not_keep_the_app_from_starting() -> Non
 )
 def test_the_path_below_the_mount(path: str, root: str, outer: str, inner: str) -> None:
     assert get_path({"path": path, "root_path": root, "app_root_path": outer}) == inner
+
+
+@each_case(
+    ("path", "raw", "inner", "marked"),
+    [
+        ("/threads/a/b", b"/threads/a%2Fb", "/threads/a/b", "/threads/a|b"),
+        ("/threads/a/b", b"/threads/a%2fb?x=%2F", "/threads/a/b", "/threads/a|b"),
+        ("/copilot/threads/a/b/", b"/copilot/threads/a%2fb%2F", "/threads/a/b/", "/threads/a|b|"),
+        ("/threads/ü/%2F", b"/threads/%C3%BC%2F%252F", "/threads/ü/%2F", "/threads/ü|%2F"),
+        # No mark where the raw path is missing or another one, as behind an app that rewrites paths.
+        ("/threads/a/b", b"", "/threads/a/b", "/threads/a/b"),
+        ("/threads/a/b", None, "/threads/a/b", "/threads/a/b"),
+        ("/threads/a/b", b"/other/a%2Fc", "/threads/a/b", "/threads/a/b"),
+        ("/threads/a/b", b"/threads/a/b", "/threads/a/b", "/threads/a/b"),
+        # An outer app that removes the prefix from one of the two.
+        ("/threads/a/b", b"/copilot/threads/a%2Fb", "/threads/a/b", "/threads/a|b"),
+    ],
+)
+def test_encoded_slashes_are_told_from_others(path: str, raw: bytes | None, inner: str, marked: str) -> None:
+    scope = {"path": path, "raw_path": raw, "root_path": "/copilot" if path.startswith("/copilot") else ""}
+    assert get_path(scope) == inner
+    assert mark_encoded_slashes(scope, inner).replace(ENCODED_SLASH, "|") == marked
+
+
+async def test_a_slash_that_is_encoded_without_need_separates_segments() -> None:
+    client = TestClient(rightseat.asgi(rightseat.Runtime(model=ScriptedModel("ok"))))
+    assert content(await client.post_json("/v1%2Fchat%2Fcompletions", HI)) == "ok"
+    found = await client.get("/v1/models/no%2Fsuch")
+    assert (found.status, "no/such" in found.text) == (404, True)
 
 
 @pytest.mark.parametrize("prefix", ["", "/api"])

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from urllib.parse import quote
 
 import pytest
 
@@ -76,6 +77,28 @@ async def test_renamed_archived_deleted(store: FullStore) -> None:
         assert await collect_frames(server, "connect", make_run_input()) == []
         head, told = await request_json(server, f"{THREADS_PATH}/t", method="DELETE")
         assert (head.status, told["error"]) == (404, "Thread not found")
+
+
+@pytest.mark.demand("copilotkit.threads_kept_stores_memory")
+@pytest.mark.parametrize("thread", ["fold/er", "a/messages", "/", "//x/", "..", ".", "50%2F", "ü/?#"])
+async def test_a_thread_of_any_name_is_reached(store: FullStore, thread: str) -> None:
+    segment = quote(thread, safe="")
+    async with serve_runtime(Runtime(model=FakeModel(reply_text("x"), reply_text("y")), store=store)) as server:
+        await collect_frames(server, "run", make_run_input("hi", thread="a"))
+        await collect_frames(server, "run", make_run_input("hi", thread=thread))
+        path = f"{THREADS_PATH}/{segment}"
+        head, changed = await request_json(server, path, {"name": "new"}, method="PATCH")
+        assert (head.status, changed["id"], changed["name"]) == (200, thread, "new")
+        head, found = await request_json(server, f"{path}/messages", method="GET")
+        assert (head.status, found["messages"][-1]["content"]) == (200, "y")
+        head, told = await request_json(server, f"/copilotkit/agent/default/stop/{segment}")
+        assert (head.status, told["stopped"]) == (200, False)
+        head, told = await request_json(server, f"{path}/archive", {"agentId": "default"})
+        assert (head.status, told["threadId"]) == (200, thread)
+        head, told = await request_json(server, path, {"agentId": "default"}, method="DELETE")
+        assert (head.status, told) == (200, {"threadId": thread, "deleted": True})
+        _, listed = await request_json(server, THREADS_PATH, method="GET")
+        assert [each["id"] for each in listed["threads"]] == ["a"]
 
 
 async def test_a_running_thread_is_stopped_and_deleted(store: FullStore) -> None:
