@@ -8,7 +8,7 @@ import hashlib
 import mimetypes
 import re
 from collections.abc import AsyncIterator, Container
-from typing import Any, Literal
+from typing import Any
 
 import mcp_types as types
 from msgspec.structs import asdict

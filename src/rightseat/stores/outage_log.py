@@ -46,7 +46,5 @@ class OutageLog:
         self.done += kept + refused
         if self.done >= self.due:
             self.is_on = False
-            self.say(
-                logging.WARNING, "%d entries of threads that waited are kept, %d are not", self.kept, self.dropped
-            )
+            self.say(logging.WARNING, "%d entries of threads that waited are kept, %d are not", self.kept, self.dropped)
             self.dropped = 0

@@ -16,7 +16,17 @@ from rightseat.errors import ConfigError, ToolThreadsExhausted
 from rightseat.tools.subprocess import ToolProcesses
 from rightseat.types.events import Event
 from rightseat.types.streams import closing
-from rightseat.types.tools import EFFECTS, AskSignal, Effect, Pause, Result, Tool, ToolContext, ToolHandler, error_result
+from rightseat.types.tools import (
+    EFFECTS,
+    AskSignal,
+    Effect,
+    Pause,
+    Result,
+    Tool,
+    ToolContext,
+    ToolHandler,
+    error_result,
+)
 
 _PARAM_SECTION = r"(?:Args|Arguments|Parameters):\s*$"
 Function = Callable[..., Any]

@@ -45,6 +45,11 @@ async def test_a_store_that_is_away_is_said_once_and_so_is_its_return(
     monkeypatch.setattr(shared_threads, "SWEEP_SECONDS", 0.001)
     is_away, calls = True, 0
 
+    async def wait_sweeps() -> None:
+        nonlocal calls
+        calls = 0
+        await wait_until(lambda: calls > 5)
+
     async def list_workers() -> set[str]:
         nonlocal calls
         calls += 1
@@ -56,13 +61,12 @@ async def test_a_store_that_is_away_is_said_once_and_so_is_its_return(
     await workers.b.open()
     for number in (1, 2):
         is_away = True
-        await wait_until(lambda: calls > 5)
+        await wait_sweeps()
         assert len(console.find("cannot be looked for")) == number
         assert len(console.find("are looked for again")) == number - 1
-        is_away, calls = False, 0
-        await wait_until(lambda: calls > 5)
+        is_away = False
+        await wait_sweeps()
         assert len(console.find("are looked for again")) == number
-        calls = 0
     assert not console.find("req-of-another")
 
 

@@ -150,7 +150,7 @@ def test_without_a_word_a_call_may_write() -> None:
 
 @pytest.mark.parametrize("effect", ["read", "", None, ["reads"]])
 def test_an_unknown_effect_is_refused_with_those_that_there_are(effect: Any) -> None:
-    with pytest.raises(ConfigError, match="Tool google: effect .*: use reads, writes or dangerous"):
+    with pytest.raises(ConfigError, match=r"Tool google: effect .*: use reads, writes or dangerous"):
         tool(effect=effect)(google)
 
 

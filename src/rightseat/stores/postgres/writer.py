@@ -197,9 +197,7 @@ class EntryWriter:
     def show_unwritten(self, window: Window) -> None:
         """Let readers have what the database has not acknowledged in time."""
         if not self.is_away:
-            self.outage.say(
-                logging.WARNING, "the database does not answer: answers are shown before they are kept"
-            )
+            self.outage.say(logging.WARNING, "the database does not answer: answers are shown before they are kept")
         self.begin_outage()
         self.show_waiting()
         self.settle(window)

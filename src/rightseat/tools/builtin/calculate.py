@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from rightseat.tools.builtin.expression import CalculationError, Clock, UndefinedResult, compute, format_value, utc_now
 from rightseat.tools.function import tool
 from rightseat.types.tools import UNDEFINED_RESULT, Result, error_result
