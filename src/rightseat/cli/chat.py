@@ -21,7 +21,7 @@ from rightseat.config.load import load_config
 from rightseat.config.settings import Config
 from rightseat.errors import NotFound
 from rightseat.runtime.runs import new_id
-from rightseat.server.terminal_progress import show_spinner
+from rightseat.server.terminal_progress import show_start
 from rightseat.types.events import (
     CallArgs,
     CallEnd,
@@ -174,7 +174,7 @@ def open_session(runtime: Runtime, assistant: str | None, screen: Terminal) -> I
     """Start the runtime and yield a session; close the runtime afterwards."""
     with asyncio.Runner() as runner:
         try:
-            with show_spinner("Loading the local model"):
+            with show_start(runtime):
                 runner.run(runtime.start())
             yield ChatSession(runtime, assistant, screen, runner, screen.read_line)
         finally:

@@ -11,7 +11,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rightseat.wiring.runtime import Runtime
 
 SPINNER_DELAY = 1.0
 _SPINNER_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -33,6 +36,12 @@ def show_spinner(label: str, out: TextIO | None = None, delay: float = SPINNER_D
     finally:
         done.set()
         spinner.join()
+
+
+def show_start(runtime: Runtime) -> contextlib.AbstractContextManager[None]:
+    """Show a spinner while a runtime starts, which says what it most probably waits for."""
+    models = (model for assistant in runtime.assistants.values() for model in assistant.all_models)
+    return show_spinner("Loading the local model" if any(model.weights for model in models) else "Starting")
 
 
 def _spin(label: str, out: TextIO, delay: float, done: threading.Event) -> None:

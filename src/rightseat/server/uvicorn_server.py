@@ -25,7 +25,7 @@ from rightseat.errors import ConfigError
 from rightseat.http.descriptors import choose_reserve_size, get_descriptor_limit
 from rightseat.server.acceptor import Acceptor
 from rightseat.server.service import BACKLOG, Service
-from rightseat.server.terminal_progress import show_spinner
+from rightseat.server.terminal_progress import show_start
 from rightseat.server.uvicorn_protocol import LimitedHttpProtocol, make_protocol
 
 log = logging.getLogger("rightseat.server")
@@ -114,7 +114,7 @@ class UvicornServer(uvicorn.Server):
     async def start_service(self) -> bool:
         """Start the service; returns false when a signal cancelled it."""
         self.starting = asyncio.create_task(self.service.app.runtime.start())
-        with show_spinner("Loading the local model"):
+        with show_start(self.service.app.runtime):
             await asyncio.wait([self.starting])
         stopped = self.starting.cancelled()
         if stopped or self.should_exit or self.starting.exception() is not None:
