@@ -39,7 +39,6 @@ async def check_valkey(url: str) -> CheckResult:
     from rightseat.live.valkey_server import check_version, find_eviction_problem
 
     plane = ValkeyPlane(url, "doctor", "doctor")
-    fix = f"start Valkey at {plane.address}, or correct url in [live]"
     try:
         async with await plane.connect() as connection:
             version = await check_version(connection)
@@ -48,9 +47,9 @@ async def check_valkey(url: str) -> CheckResult:
         async with await plane.connect() as connection:
             await connection.run("UNLINK", plane.stream)
     except ServerRefused as error:
-        return broken(WHAT, f"Valkey at {plane.address}: {error}", "correct url in [live], or change the server")
+        return broken(WHAT, f"Valkey at {plane.address}: {error.reason}", error.advice)
     except plane.connection_errors as error:
-        return broken(WHAT, f"Valkey at {plane.address}: {describe_error(error)}", fix)
+        return broken(WHAT, f"Valkey at {plane.address}: {describe_error(error)}", plane.advise(error))
     text = f"{version or 'Valkey'} at {plane.address}"
     if policy:
         return broken(WHAT, f"{text}: maxmemory-policy {policy} removes keys that are in use", POLICY_FIX)
@@ -66,7 +65,8 @@ async def check_postgres(url: str) -> CheckResult:
     plane = PostgresPlane(url, "doctor", "doctor")
     try:
         await plane.check_server()
-    except (ServerRefused, *plane.connection_errors) as error:
-        fix = f"start PostgreSQL at {plane.address}, or correct url in [live] or [store]"
-        return broken(WHAT, f"PostgreSQL at {plane.address}: {describe_error(error)}", fix)
+    except ServerRefused as error:
+        return broken(WHAT, f"PostgreSQL at {plane.address}: {error.reason}", error.advice)
+    except plane.connection_errors as error:
+        return broken(WHAT, f"PostgreSQL at {plane.address}: {describe_error(error)}", plane.advise(error))
     return good(WHAT, f"PostgreSQL at {plane.address}, by LISTEN and NOTIFY")

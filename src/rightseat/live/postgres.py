@@ -22,8 +22,9 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from rightseat.config.remedies import advise_postgres, is_refused
 from rightseat.errors import ConfigError
-from rightseat.live.remote import MAX_WAITING, SEND_SECONDS, WINDOW_SECONDS, RemotePlane, ServerRefused
+from rightseat.live.remote import MAX_WAITING, SEND_SECONDS, WINDOW_SECONDS, RemotePlane, ServerRefused, describe_error
 from rightseat.types.live import LivePlane, PlaneOptions
 
 MAX_PAYLOAD = 7900
@@ -99,11 +100,15 @@ class PostgresPlane(RemotePlane):
         try:
             connection = await self.connect()
         except psycopg.OperationalError as error:
-            # A wrong password has no code at all in some versions of libpq.
-            if error.sqlstate in ("28P01", "28000", "3D000") or "authentication failed" in str(error):
-                raise ServerRefused(f"{str(error).strip().splitlines()[0]}. Check url in [live] or [store].") from None
+            # By its text: an error of a connection has no code in most versions of libpq.
+            if is_refused(str(error)):
+                raise ServerRefused(describe_error(error), self.advise(error)) from None
             raise
         await connection.close()
+
+    def advise(self, error: Exception) -> str:
+        parts = {name: str(value) for name, value in conninfo_to_dict(self.info).items() if value is not None}
+        return advise_postgres(str(error), "url in [live] or [store]", parts)
 
     async def connect(self) -> psycopg.AsyncConnection[Any]:
         async with asyncio.timeout(self.command_seconds * 2):

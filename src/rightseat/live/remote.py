@@ -19,8 +19,8 @@ from contextlib import AbstractContextManager
 import msgspec
 from msgspec.structs import replace
 
+from rightseat.config.remedies import UnusableServer, end_sentence
 from rightseat.config.secret import mask
-from rightseat.errors import ConfigError
 from rightseat.live.local import MAX_DATAGRAM, Notification, hash_thread
 from rightseat.live.memory import EventWatch, WatchTable
 from rightseat.types.live import ControlMessage, EngineState, MessageHandler, make_engine_state, shorten_window
@@ -56,7 +56,12 @@ leaves."""
 
 
 class ServerRefused(Exception):
-    """The server answers, but it will not work: wrong password, too old, no permission."""
+    """The server answers, but it will not work: wrong password, too old, no permission. The reason, and what to do."""
+
+    def __init__(self, reason: str, advice: str) -> None:
+        super().__init__(f"{end_sentence(reason)} {advice}")
+        self.reason = reason
+        self.advice = advice
 
 
 class ReconnectDelay:
@@ -160,15 +165,23 @@ class RemotePlane(ABC):
     def address(self) -> str:
         """Where the server is, without a password."""
 
+    def advise(self, error: Exception) -> str:
+        """Return what to do about a server that does not answer."""
+        return "Start it, or correct url in [live]"
+
+    def explain_unreachable(self, error: Exception) -> UnusableServer:
+        reason = f"[live] {self.server} cannot be reached at {self.address}: {describe_error(error)}"
+        return UnusableServer(reason, f"{self.advise(error)}; `rightseat doctor` checks it.")
+
     # LivePlane
 
     async def open(self) -> None:
-        """Connect to the server. Raises ConfigError if it cannot be reached or used."""
+        """Connect to the server. Raises UnusableServer if it cannot be reached or used."""
         if self.is_open:
             return
         delay = ReconnectDelay()
         deadline = asyncio.get_running_loop().time() + START_SECONDS
-        reason: Exception | None = None
+        failure: Exception | None = None
         while True:
             try:
                 async with asyncio.timeout_at(deadline):
@@ -176,14 +189,15 @@ class RemotePlane(ABC):
                 break
             except ServerRefused as error:
                 await self.stop()
-                raise ConfigError(f"[live] {self.server} at {self.address} cannot be used: {error}") from None
+                reason = f"[live] {self.server} at {self.address} cannot be used: {error.reason}"
+                raise UnusableServer(reason, error.advice) from None
             except self.connection_errors as error:
                 await self.stop()
                 # The last attempt may only have run out of time.
-                reason = error if reason is None or not isinstance(error, TimeoutError) else reason
+                failure = error if failure is None or not isinstance(error, TimeoutError) else failure
                 pause = delay.compute_next()
                 if asyncio.get_running_loop().time() + pause >= deadline:
-                    raise ConfigError(explain_unreachable(self.server, self.address, reason)) from None
+                    raise self.explain_unreachable(failure) from None
                 await asyncio.sleep(pause)
         self.is_open = True
 
@@ -303,10 +317,3 @@ def describe_error(error: Exception) -> str:
     """Describe a failed connection in one line without secrets."""
     lines = mask(str(error)).strip().splitlines()
     return lines[0].rstrip(".") if lines else "no answer" if isinstance(error, TimeoutError) else type(error).__name__
-
-
-def explain_unreachable(server: str, address: str, error: Exception) -> str:
-    return (
-        f"[live] {server} cannot be reached at {address}: {describe_error(error)}. "
-        "Start it, or correct url in [live]; `rightseat doctor` checks it."
-    )

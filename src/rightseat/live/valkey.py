@@ -108,6 +108,16 @@ class ValkeyPlane(RemotePlane):
     def name_stream(self, worker: str) -> str:
         return f"rs:{{{self.deployment}}}:ctl:{worker}"
 
+    def advise(self, error: Exception) -> str:
+        # A port for TLS cuts what is none, and one without it waits for more of what it takes for a command.
+        is_cut = isinstance(error, ConnectionError) and not isinstance(error, ConnectionRefusedError)
+        hint = ""
+        if is_cut and self.location.scheme == "redis":
+            hint = ", with rediss:// if its port speaks TLS"
+        elif isinstance(error, TimeoutError) and self.location.scheme == "rediss":
+            hint = ", with redis:// if its port does not speak TLS"
+        return f"{super().advise(error)}{hint}"
+
     async def start(self) -> None:
         await self.check_server()
         await self.keep_connected(
@@ -124,7 +134,7 @@ class ValkeyPlane(RemotePlane):
                 await connection.run("XREAD", "STREAMS", self.stream, "$")
             except ReplyError as error:
                 if str(error).startswith("NOPERM"):
-                    raise ServerRefused(f"{error}. {NEEDED_RIGHTS}") from None
+                    raise ServerRefused(str(error), NEEDED_RIGHTS) from None
                 raise
             if policy := await find_eviction_problem(connection):
                 log.warning(

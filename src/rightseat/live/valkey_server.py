@@ -35,7 +35,16 @@ READ_BYTES = 65536
 _SCHEMES = {"redis": "redis", "valkey": "redis", "rediss": "rediss", "valkeys": "rediss", "unix": "unix"}
 _OPTIONS = {"cluster", "db", "password", "sentinel", "sentinel_password", "username"}
 _TLS_OPTIONS = {"ssl_ca_certs", "ssl_certfile", "ssl_keyfile"}
-_REFUSALS = ("WRONGPASS", "NOAUTH", "NOPERM", "ERR AUTH", "ERR Client sent AUTH", "ERR invalid password")
+_ACCOUNT_FIX = "Check user and password of url in [live]."
+_REFUSALS = {
+    **dict.fromkeys(("WRONGPASS", "NOAUTH", "NOPERM", "ERR AUTH", "ERR Client sent AUTH"), _ACCOUNT_FIX),
+    "ERR invalid password": _ACCOUNT_FIX,
+    "ERR DB index is out of range": "Correct the number of the database at the end of url in [live]: it has fewer.",
+    "ERR SELECT is not allowed in cluster mode": "Leave the number of the database out of url in [live].",
+}
+"""What to do about replies to AUTH and SELECT, by their beginnings."""
+_WRONG_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
+"""Reasons of OpenSSL where the other side does not speak TLS."""
 _DEFAULT_PORT, _SENTINEL_PORT = 6379, 26379
 Node = tuple[str, int]
 Word = str | bytes | int
@@ -147,17 +156,22 @@ class ValkeyAddress:
             await connection.run("SELECT", self.database)
         except BaseException as error:
             connection.close()
-            if isinstance(error, ReplyError) and str(error).startswith(_REFUSALS):
-                raise ServerRefused(f"{error}. Check user and password of url in [live].") from None
+            if refusal := find_refusal(error):
+                raise refusal from None
             raise
         return connection
 
     async def open_stream(self, node: Node, reply_seconds: float) -> ValkeyConnection:
-        async with asyncio.timeout(COMMAND_SECONDS):
-            if self.path:
-                reader, writer = await asyncio.open_unix_connection(self.path)
-            else:
-                reader, writer = await asyncio.open_connection(*node, ssl=self.tls)
+        try:
+            async with asyncio.timeout(COMMAND_SECONDS):
+                if self.path:
+                    reader, writer = await asyncio.open_unix_connection(self.path)
+                else:
+                    reader, writer = await asyncio.open_connection(*node, ssl=self.tls)
+        except ssl.SSLError as error:
+            if refusal := find_refusal(error):
+                raise refusal from None
+            raise
         return ValkeyConnection(reader, writer, reply_seconds)
 
     async def ask_sentinels(self) -> Node:
@@ -194,6 +208,27 @@ class ValkeyAddress:
                     return primary[0].decode() or node[0], primary[1]
             error = ConnectionError(f"the Cluster has no node for slot {slot}")
         raise error
+
+
+def find_refusal(error: BaseException) -> ServerRefused | None:
+    """Return what a server that is there refuses, and what to do; None if it may only be away."""
+    if isinstance(error, ReplyError):
+        advice = next((fix for start, fix in _REFUSALS.items() if str(error).startswith(start)), "")
+        return ServerRefused(str(error), advice) if advice else None
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return ServerRefused(
+            f"its certificate is not accepted: {error.verify_message}",
+            "Write the host as the certificate names it in url in [live], and its authority as ?ssl_ca_certs=FILE.",
+        )
+    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        reason = error.reason or str(error)
+        if reason in _WRONG_TLS:
+            return ServerRefused("it does not speak TLS at this port", "Write redis://, or the port for TLS.")
+        return ServerRefused(
+            f"TLS failed: {reason.replace('_', ' ').lower()}",
+            "Correct ssl_ca_certs, ssl_certfile and ssl_keyfile of url in [live].",
+        )
+    return None
 
 
 def make_tls_context(options: dict[str, str]) -> ssl.SSLContext:
@@ -236,7 +271,7 @@ async def check_version(connection: ValkeyConnection) -> str:
     name = "Valkey" if "valkey_version" in info else "Redis"
     version = info.get("valkey_version") or info.get("redis_version", "")
     if name == "Redis" and tuple(map(int, re.findall(r"\d+", version)[:2])) < MIN_VERSION:
-        raise ServerRefused(f"it is Redis {version}. Use Valkey, or Redis 6.2 or newer.")
+        raise ServerRefused(f"it is Redis {version}", "Use Valkey, or Redis 6.2 or newer.")
     return f"{name} {version}"
 
 

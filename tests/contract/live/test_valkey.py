@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from rightseat import Owner
+from rightseat.config.secret import Secret
+from rightseat.config.settings import Config, LiveSettings
+from rightseat.doctor.live import check_live
 from rightseat.errors import ConfigError
 from rightseat.live import remote
 from rightseat.live.valkey import STREAM_LENGTH, ValkeyPlane
@@ -101,8 +104,38 @@ async def test_tls_needs_a_certificate_that_is_trusted(server: ValkeyServer, tmp
         async with open_planes(f"{url}?ssl_ca_certs={certificate}", server.url) as planes:
             await check_exchange(*planes)
             await check_exchange(*reversed(planes))
-        with pytest.raises(ConfigError, match=r"cannot be reached at .*certificate"):
-            await open_soon(ValkeyPlane(url, "1"))
+        with pytest.raises(ConfigError, match=r"cannot be used: its certificate is not accepted: .*ssl_ca_certs"):
+            await ValkeyPlane(url, "1").open()
+        line = await check_live(Config(live=LiveSettings(url=Secret(url))))
+        assert ("certificate" in line.why, "ssl_ca_certs" in line.fix) == (True, True)
+        with pytest.raises(ConfigError, match=r"rediss:// if its port speaks TLS"):
+            await open_soon(ValkeyPlane(url.replace("rediss:", "redis:"), "1"))
+    with pytest.raises(ConfigError, match=r"redis:// if its port does not speak TLS"):
+        await open_soon(ValkeyPlane(f"rediss://127.0.0.1:{server.port}", "1"))
+
+
+@pytest.mark.demand("cluster.live_unreachable")
+@pytest.mark.parametrize(
+    ("url", "reason", "advice"),
+    [
+        ("redis://127.0.0.1:{}/99", "DB index is out of range", "Correct the number of the database"),
+        ("redis://127.0.0.1:{}", "NOAUTH Authentication required", "Check user and password"),
+    ],
+)
+async def test_a_server_that_refuses_is_not_one_that_is_away(url: str, reason: str, advice: str) -> None:
+    options = ["--requirepass", PASSWORD] if "NOAUTH" in reason else []
+    with ValkeyServer(*options) as server:
+        url = url.format(server.port)
+        with pytest.raises(ConfigError) as raised:
+            await ValkeyPlane(url, "1").open()
+        line = await check_live(Config(live=LiveSettings(url=Secret(url))))
+    assert line.state == "broken"
+    for text in (raised.value.message, f"{line.why} {line.fix}"):
+        assert reason in text
+        assert advice in text
+        assert ".." not in text
+        assert "cannot be reached" not in text
+        assert "start" not in text.lower()
 
 
 @pytest.mark.demand("cluster.valkey_addresses")

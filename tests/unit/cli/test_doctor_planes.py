@@ -61,8 +61,8 @@ async def test_accounts(server: ValkeyServer) -> None:
 async def test_a_server_that_is_away(scheme: str) -> None:
     result = await check_live(make_config(f"{scheme}://me:{PASSWORD}@127.0.0.1:{valkey.reserve_port()}/0"))
     assert result.state == "broken"
-    assert "start" in result.fix
-    assert "127.0.0.1" in result.fix
+    assert "Start it, or correct url in [live]" in result.fix
+    assert "127.0.0.1" in result.why
     assert PASSWORD not in result.why + result.fix
 
 
