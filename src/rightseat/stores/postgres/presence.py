@@ -10,6 +10,7 @@ cut off too. Who has not been confirmed for a while begins no effect: others may
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import logging
 import os
@@ -17,7 +18,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from importlib.metadata import version
 from typing import Any
 
@@ -91,6 +92,18 @@ def list_open_replicas(connection: psycopg.Connection[Row], schema: str) -> list
     return [replica for replica in list_replicas(connection, schema) if replica.is_alive]
 
 
+@contextlib.contextmanager
+def limit_answer(connection: psycopg.Connection[Row]) -> Iterator[None]:
+    """Hang a connection up whose statement has no answer in time."""
+    timer = threading.Timer(HANG_UP_SECONDS, hang_up, (connection,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 class ReplicaPresence:
     def __init__(self, database: PostgresDatabase, lease_seconds: float) -> None:
         self.database = database
@@ -121,15 +134,22 @@ class ReplicaPresence:
         self.enter(connection)
         self.confirmed = sent
         self.thread.start()
+        # A process that ends in order, as after an error of its configuration, is no loss that doctor tells of.
+        atexit.register(self.leave)
 
     def enter(self, connection: psycopg.Connection[Row]) -> None:
         self.is_locked = False
+        with limit_answer(connection):
+            self.write_beat(connection)
+        self.connection = connection
+
+    def rejoin(self) -> None:
+        connection = psycopg.connect(self.database.url, autocommit=True)
         try:
-            self.beat_in_time(connection)
+            self.enter(connection)
         except psycopg.Error:
             connection.close()
             raise
-        self.connection = connection
 
     def execute(self, connection: psycopg.Connection[Row], text: str, parameters: dict[str, Any]) -> Any:
         return connection.execute(self.database.get_statement(text), parameters)
@@ -153,10 +173,11 @@ class ReplicaPresence:
             sent = self.pending = time.monotonic()
             try:
                 if self.connection is None:
-                    self.enter(psycopg.connect(self.database.url, autocommit=True))
+                    self.rejoin()
                     self.judges_after = time.monotonic() + self.lease_seconds
                 else:
-                    self.beat_in_time(self.connection)
+                    with limit_answer(self.connection):
+                        self.write_beat(self.connection)
                 self.lapses += sent - self.confirmed > self.confirmed_seconds
                 self.confirmed, self.pending, pause = sent, 0.0, interval
             except psycopg.Error:
@@ -167,15 +188,6 @@ class ReplicaPresence:
                 self.disconnect()
                 self.judges_after = float("inf")
                 pause = min(pause * 2, LONGEST_PAUSE)
-
-    def beat_in_time(self, connection: psycopg.Connection[Row]) -> None:
-        timer = threading.Timer(HANG_UP_SECONDS, hang_up, (connection,))
-        timer.daemon = True
-        timer.start()
-        try:
-            self.write_beat(connection)
-        finally:
-            timer.cancel()
 
     def disconnect(self) -> None:
         connection, self.connection = self.connection, None
@@ -233,9 +245,10 @@ class ReplicaPresence:
         if self.is_over.is_set():
             return
         self.is_over.set()
+        atexit.unregister(self.leave)
         if self.thread.is_alive():
             self.thread.join()
         if self.connection is not None:
-            with contextlib.suppress(psycopg.Error):
+            with contextlib.suppress(psycopg.Error), limit_answer(self.connection):
                 self.execute(self.connection, sql.LEAVE, {"worker": self.worker})
         self.disconnect()
