@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -104,8 +105,19 @@ async def test_replicas_that_see_each_other(
         await wait_until(lambda: not is_alive(connection, schema, other.pid))
     lines = await examine(read_config(one))
     assert "2 running" in lines["replicas"][0].why
-    (ended,) = [line for line in lines["replica"] if line.what.endswith(f":{other.pid}")]
-    assert (ended.state, "ended without a word" in ended.why) == ("skipped", True)
+    with psycopg.connect(postgres.get_session_server().url, autocommit=True) as connection:
+        # Further ones that were killed before it.
+        table = psycopg.sql.Identifier(schema, "replicas")
+        killed = psycopg.sql.SQL("INSERT INTO {} (id, address, version, beat) VALUES (%s, %s, '1', now() - %s)")
+        for number in range(3):
+            connection.execute(
+                killed.format(table), (f"{number:016x}", f"host:{number}", timedelta(minutes=number + 1))
+            )
+    lines = await examine(read_config(one))
+    assert {line.what.rpartition(":")[2] for line in lines["replica"]} == {str(one.pid), str(two.pid)}
+    (ended,) = lines["replicas, ended"]
+    assert (ended.state, f":{other.pid}, last beat" in ended.why) == ("skipped", True)
+    assert "4 ended without a word" in ended.why
 
 
 async def read_gauge(server: RightseatProcess) -> str:

@@ -115,10 +115,11 @@ def connect_store(config: Config) -> Iterator[psycopg.Connection[Any]]:
     url = read_database_url(config)
     # Imported here: they need an extra.
     from rightseat.stores.postgres.database import connect
+    from rightseat.stores.postgres.refusals import explain_refusals
     from rightseat.stores.postgres.schema import check_schema_name
 
-    check_schema_name(config.store.schema)
-    with closing(connect(url)) as connection:
+    schema = check_schema_name(config.store.schema)
+    with closing(connect(url)) as connection, explain_refusals(connection, schema):
         yield connection
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import psycopg
 
     from rightseat.stores.postgres.presence import ReplicaInfo
+    from rightseat.stores.postgres.refusals import Obstacle
 
 MIN_SERVER_VERSION = 13
 MAX_SKEW_SECONDS = 1.0
@@ -32,25 +33,13 @@ ECHO_SECONDS = 5.0
 """Time in which a replica must answer."""
 DATABASE, CLOCK, ACCOUNT, REPLICAS = "database", "database, clock", "database, account", "replicas"
 ROWS = "database, row security"
+ENDED = "replicas, ended"
 START_FIX = "start one: rightseat serve"
 ECHO_FIX = (
     "give all replicas the same [live] and let them reach its server; if its event loop is blocked, `/health` of it is "
     "silent too: look at its log, and restart it"
 )
 CONFIG_FIX = "after a roll-out of the configuration restart the others, or send them SIGHUP"
-TABLES = ("threads", "entries", "runs", "owners", "kept", "replicas")
-RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE")
-GET_SCHEMA = """
-SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = %(schema)s),
-    has_database_privilege(current_database(), 'CREATE'), has_function_privilege('pg_control_system()', 'EXECUTE'),
-    current_user::text
-"""
-GET_MISSING_RIGHTS = """
-SELECT t.name, r.name FROM unnest(%(tables)s::text[]) AS t (name), unnest(%(rights)s::text[]) AS r (name)
-WHERE to_regclass(%(schema)s || '.' || t.name) IS NOT NULL
-AND NOT has_table_privilege(to_regclass(%(schema)s || '.' || t.name), r.name)
-"""
-HAS_USAGE = "SELECT has_schema_privilege(%(schema)s, 'USAGE')"
 
 
 def uses_cluster(config: Config) -> bool:
@@ -73,13 +62,16 @@ async def check_cluster(config: Config) -> AsyncIterator[CheckResult]:
         yield check_version(connection)
         yield check_clock(connection)
         try:
-            yield check_account(connection, config)
+            account = check_account(connection, config)
+            yield account
+            if account.state == "broken":
+                return
             if config.store.row_security:
                 yield check_protection(connection, config)
             replicas = list_known_replicas(connection, config)
         except psycopg.Error as error:
             text = (error.diag.message_primary or str(error)).splitlines()[0]
-            yield broken(ACCOUNT, text, "give the account the rights that docs/scale.md names")
+            yield broken(ACCOUNT, text, "look at the log of PostgreSQL")
             return
     for line in await check_replicas(config, replicas):
         yield line
@@ -106,28 +98,27 @@ def check_clock(connection: psycopg.Connection[Any]) -> CheckResult:
 
 def check_account(connection: psycopg.Connection[Any], config: Config) -> CheckResult:
     """Check the rights of the account on the schema and its tables."""
+    from rightseat.stores.postgres import refusals
+
     schema = config.store.schema
-    row = connection.execute(GET_SCHEMA, {"schema": schema}).fetchone()
-    assert row is not None
-    exists, may_create, may_identify, user = row
-    if not may_identify and not config.live.deployment:
-        grant = f'GRANT EXECUTE ON FUNCTION pg_control_system() TO "{user}", or name [live] deployment'
-        return broken(ACCOUNT, f"{user} may not ask for the database's identity", grant)
-    if not exists:
-        if may_create:
-            return good(ACCOUNT, f"{user} may make the schema {schema}")
-        why = f"{user} may not make the schema {schema}"
-        return broken(ACCOUNT, why, "GRANT CREATE ON DATABASE, or have another account run `rightseat store migrate`")
-    usage = connection.execute(HAS_USAGE, {"schema": schema}).fetchone()
-    if not usage or not usage[0]:
-        return broken(ACCOUNT, f"{user} may not use the schema {schema}", f'GRANT USAGE ON SCHEMA {schema} TO "{user}"')
-    values = {"schema": schema, "tables": list(TABLES), "rights": list(RIGHTS)}
-    missing = connection.execute(GET_MISSING_RIGHTS, values).fetchall()
-    if missing:
-        text = ", ".join(f"{right} on {table}" for table, right in missing[:4]) + (" …" if len(missing) > 4 else "")
-        fix = f'GRANT {", ".join(RIGHTS)} ON ALL TABLES IN SCHEMA {schema} TO "{user}"'
-        return broken(ACCOUNT, f"{user} lacks {text}", fix)
-    return good(ACCOUNT, f"{user} has all rights on {schema}")
+    obstacle = refusals.find_missing_right(connection, schema) or find_migration_obstacle(connection, schema)
+    if obstacle is None and not config.live.deployment:
+        obstacle = refusals.find_missing_identity(connection, schema)
+    if obstacle is not None:
+        return broken(ACCOUNT, obstacle.why, obstacle.fix)
+    state = refusals.read_state(connection, schema)
+    if not state.has_schema:
+        return good(ACCOUNT, f"{state.user} may make the schema {schema}")
+    return good(ACCOUNT, f"{state.user} has all rights on {schema}")
+
+
+def find_migration_obstacle(connection: psycopg.Connection[Any], schema: str) -> Obstacle | None:
+    """Find what keeps the account from bringing older tables to this version."""
+    from rightseat.stores.postgres.refusals import find_missing_ownership
+    from rightseat.stores.postgres.schema import MIGRATIONS, read_version
+
+    is_older = 0 < read_version(connection, schema) < len(MIGRATIONS)
+    return find_missing_ownership(connection, schema) if is_older else None
 
 
 def check_protection(connection: psycopg.Connection[Any], config: Config) -> CheckResult:
@@ -155,17 +146,15 @@ async def check_replicas(config: Config, replicas: Sequence[ReplicaInfo]) -> lis
     """Ask each replica that is alive for an answer, and report all of them."""
     alive = [replica for replica in replicas if replica.is_alive]
     if not alive:
-        return [skipped(REPLICAS, "none is running", START_FIX), *map(describe_ended, replicas)]
+        return [skipped(REPLICAS, "none is running", START_FIX), *describe_ended(replicas)]
     try:
         echoes = await ping_replicas(config, [replica.worker for replica in alive])
     except ConfigError as error:
         return [broken(REPLICAS, error.message, "correct [live]")]
     plane = choose_plane(config, "")
     lines = [good(REPLICAS, f"{len(alive)} running, {len(echoes)} answered over the plane {plane}")]
-    lines += [
-        describe_replica(replica, echoes, plane) if replica.is_alive else describe_ended(replica)
-        for replica in replicas
-    ]
+    lines += [describe_replica(replica, echoes, plane) for replica in alive]
+    lines += describe_ended(replicas)
     lines += compare_versions(alive)
     lines += compare_configs(config, {replica.address: echoes.get(replica.worker) for replica in alive})
     return lines
@@ -217,9 +206,13 @@ def describe_replica(replica: ReplicaInfo, echoes: dict[str, Echo], plane: str) 
     return good(what, f"{text}, answered after {echo.seconds * 1000:.0f} ms")
 
 
-def describe_ended(replica: ReplicaInfo) -> CheckResult:
-    why = f"ended without a word, last beat {replica.beat_age:.0f} s ago"
-    return skipped(f"replica {replica.address}", why, "look at its log; its runs are taken over by the others")
+def describe_ended(replicas: Sequence[ReplicaInfo]) -> Iterator[CheckResult]:
+    """Describe in one line those that ended without a word: the newest of them, and how many there are."""
+    ended = sorted((replica for replica in replicas if not replica.is_alive), key=lambda replica: replica.beat_age)
+    if ended:
+        last = f"the last one was {ended[0].address}, last beat {ended[0].beat_age:.0f} s ago"
+        why = f"{len(ended)} ended without a word; {last}"
+        yield skipped(ENDED, why, "look at its log; its runs, if it had any, are taken over by the others")
 
 
 def compare_versions(replicas: Sequence[ReplicaInfo]) -> Iterator[CheckResult]:

@@ -18,6 +18,7 @@ from yarl import URL
 from rightseat.config.imports import BUILTIN_TOOLS, OPTIONAL_TOOLS, find_source_place, import_object
 from rightseat.config.installation import format_extra_command, format_install_command
 from rightseat.config.load import load_config
+from rightseat.config.remedies import UnusableServer
 from rightseat.config.secret import Secret, mask
 from rightseat.config.settings import SHORT_KEY_FIX, Config, ModelSettings
 from rightseat.doctor.client import REACH_SECONDS, ProbeClient, Unreachable
@@ -262,13 +263,17 @@ def check_postgres_store(config: Config) -> CheckResult:
         url = read_database_url(config)
         from rightseat.stores.postgres import schema
         from rightseat.stores.postgres.database import connect
+        from rightseat.stores.postgres.refusals import explain_refusals, find_read_obstacle
 
-        with closing(connect(url)) as connection:
-            version = schema.read_version(connection, schema.check_schema_name(config.store.schema))
-            unfinished = schema.find_unfinished_move(connection, config.store.schema)
+        name = schema.check_schema_name(config.store.schema)
+        with closing(connect(url)) as connection, explain_refusals(connection, name, find_read_obstacle):
+            version = schema.read_version(connection, name)
+            unfinished = schema.find_unfinished_move(connection, name)
         newest, place = len(schema.MIGRATIONS), describe_store_location(config)
+    except UnusableServer as error:
+        return broken("store", error.reason, error.advice)
     except ConfigError as error:
-        return broken("store", error.message, "correct [store] url, or start the database")
+        return broken("store", error.message, "correct [store] in the configuration")
     if version > newest + 1:
         return broken("store", f"{place}: made by a newer rightseat, version {version}", "install the newer rightseat")
     if version < newest and config.store.migrate == "never":

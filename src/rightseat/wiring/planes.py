@@ -106,9 +106,13 @@ def identify_database(config: Config) -> tuple[str, str]:
     """Return the number of the database's server, which no other has, and the database's name. Its address may differ
     from machine to machine."""
     from rightseat.stores.postgres.database import connect
+    from rightseat.stores.postgres.refusals import explain_refusals, find_missing_identity
     from rightseat.wiring.storage import read_database_url
 
-    with closing(connect(read_database_url(config))) as connection:
+    with (
+        closing(connect(read_database_url(config))) as connection,
+        explain_refusals(connection, config.store.schema, find_missing_identity),
+    ):
         row = connection.execute(IDENTIFY).fetchone()
     assert row is not None
     return row[0], row[1]

@@ -6,6 +6,7 @@
 - retention: what is deleted, and when.
 - statements: every statement. schema: tables and their versions. keys: names as PostgreSQL can hold them.
 - row_security: rows that only statements of their owner see.
+- refusals: which right an account lacks.
 - database: connections. health: whether the database answers. presence: which processes are alive.
 - clock: the server's time. transfer: rows from and to another store.
 """

@@ -18,6 +18,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
+from rightseat.config.remedies import UnusableServer, advise_postgres
 from rightseat.errors import ConfigError, RightseatError, StoreFailed
 from rightseat.stores.postgres.health import (
     LOST,
@@ -88,9 +89,10 @@ def connect(url: str, **options: Any) -> psycopg.Connection[Row]:
         connection.execute(SET_SCOPE, {"scope": ALL_OWNERS})
         return connection
     except psycopg.Error as error:
-        raise ConfigError(
-            f"PostgreSQL cannot be used: {describe_error(error, info)} It was looked for at {describe_place(info)}. "
-            "Start it, or correct [store] url."
+        parts = {name: str(value) for name, value in conninfo_to_dict(info).items() if value is not None}
+        raise UnusableServer(
+            f"PostgreSQL cannot be used: {describe_error(error, info)} It was looked for at {describe_place(info)}.",
+            advise_postgres(str(error), "[store] url", parts),
         ) from None
 
 

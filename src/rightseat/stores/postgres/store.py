@@ -16,6 +16,7 @@ from rightseat.stores.postgres.health import UNREACHABLE
 from rightseat.stores.postgres.lease_log import LeaseLog
 from rightseat.stores.postgres.presence import ReplicaPresence
 from rightseat.stores.postgres.records import RecordTable, Update
+from rightseat.stores.postgres.refusals import explain_refusals
 from rightseat.stores.postgres.retention import RetentionSweep
 from rightseat.stores.postgres.row_security import check_row_security
 from rightseat.stores.postgres.schema import Migrate, check_schema_name, migrate, refuse_unfinished_move
@@ -67,6 +68,7 @@ class PostgresStore:
         with ExitStack() as unless_joined:
             connection = connect(url)
             unless_joined.callback(connection.close)
+            unless_joined.enter_context(explain_refusals(connection, schema))
             migrate(connection, schema, migrate_tables)
             check_row_security(connection, schema, row_security=row_security)
             refuse_unfinished_move(connection, schema)

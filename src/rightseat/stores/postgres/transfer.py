@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 import msgspec
@@ -20,6 +20,7 @@ from rightseat.stores.postgres.database import Row, connect, describe_place, mak
 from rightseat.stores.postgres.keys import HASHED, encode_key, escape_text, label_key, unescape_text
 from rightseat.stores.postgres.presence import list_open_replicas
 from rightseat.stores.postgres.records import list_awaited_ids
+from rightseat.stores.postgres.refusals import FindObstacle, explain_refusals, find_any_obstacle, find_read_obstacle
 from rightseat.stores.postgres.schema import (
     MIGRATIONS,
     MOVES_TABLE,
@@ -158,12 +159,15 @@ def require_stopped_servers(connection: psycopg.Connection[Row], schema: str, ro
 class PostgresRows:
     """Connection to the tables of a deployment."""
 
+    find_refusal: FindObstacle = staticmethod(find_any_obstacle)
+
     def __init__(self, url: str, schema: str, role: str) -> None:
         self.schema = check_schema_name(schema)
         self.name = f"postgresql:{describe_place(make_connection_info(url))}, schema {schema}"
         with ExitStack() as unless_opened:
             self.connection = connect(url)
             unless_opened.callback(self.connection.close)
+            unless_opened.enter_context(self.explain())
             self.prepare()
             require_stopped_servers(self.connection, schema, role)
             self.clock_offset = read_clock_offset(self.connection)
@@ -172,8 +176,12 @@ class PostgresRows:
     def prepare(self) -> None:
         """Raise ConfigError if the tables cannot be used."""
 
+    def explain(self) -> AbstractContextManager[None]:
+        return explain_refusals(self.connection, self.schema, self.find_refusal)
+
     def execute(self, text: str, parameters: dict[str, Any] | None = None) -> psycopg.Cursor[Row]:
-        return self.connection.execute(name_schema(text, self.schema), parameters, binary=True)
+        with self.explain():
+            return self.connection.execute(name_schema(text, self.schema), parameters, binary=True)
 
     def count(self, kind: RowKind) -> int:
         row = self.execute(COUNTS[kind], {"kind": kind}).fetchone()
@@ -184,6 +192,8 @@ class PostgresRows:
 
 
 class PostgresRowSource(PostgresRows):
+    find_refusal = staticmethod(find_read_obstacle)
+
     def __init__(self, url: str, schema: str) -> None:
         super().__init__(url, schema, "source")
         self.owner_labels: dict[str, str] = {
@@ -202,7 +212,7 @@ class PostgresRowSource(PostgresRows):
         cursor = [*(after or []), *[None] * 4]
         values = {"kind": kind, "all": after is None, **dict(zip("abcd", cursor, strict=False))}
         # A cursor of the server: rows may be large.
-        with self.connection.transaction(), self.connection.cursor("move", binary=True) as rows:
+        with self.explain(), self.connection.transaction(), self.connection.cursor("move", binary=True) as rows:
             rows.itersize = BATCH_FETCH
             rows.execute(name_schema(READS[kind], self.schema), values)
             for line in rows:
@@ -230,13 +240,7 @@ class PostgresRowTarget(PostgresRows):
         row = self.connection.execute(LOCK_TARGET, {"schema": self.schema}).fetchone()
         if not row or not row[0]:
             raise ConfigError(f"Another move into the schema {self.schema} is under way. Wait for its end.")
-        try:
-            migrate(self.connection, self.schema)
-        except psycopg.errors.InsufficientPrivilege as error:
-            raise ConfigError(
-                f"The tables in {self.schema} cannot be made: {error.diag.message_primary}. Give the account CREATE on "
-                "the database, or have somebody run `rightseat store migrate` who has it."
-            ) from None
+        migrate(self.connection, self.schema)
 
     def load_state(self) -> TransferState | None:
         row = self.execute(GET_STATE).fetchone() if has_table(self.connection, self.schema, MOVES_TABLE) else None
@@ -255,7 +259,7 @@ class PostgresRowTarget(PostgresRows):
 
     def write(self, kind: RowKind, rows: Sequence[StoredRow], state: TransferState) -> None:
         statement, encode = ENCODERS[kind]
-        with self.connection.transaction():
+        with self.explain(), self.connection.transaction():
             if rows:
                 with self.connection.cursor() as cursor:
                     cursor.executemany(name_schema(statement, self.schema), [encode(row) for row in rows])

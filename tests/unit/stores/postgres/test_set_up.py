@@ -107,7 +107,7 @@ def test_a_database_that_cannot_be_reached_is_said_without_the_password(tmp_path
         open_store(config)
     line = check_store(config)
     assert line.state == "broken"
-    for text in (refused.value.message, line.why):
+    for text in (refused.value.message, f"{line.why} {line.fix}"):
         assert "127.0.0.1:1, database things" in text
         assert "Start it, or correct [store] url." in text
     shown = [refused.value.message, line.why, line.fix or "", describe_store_location(config), repr(config)]
