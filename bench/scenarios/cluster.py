@@ -25,6 +25,9 @@ from tests.kit.server import RightseatProcess
 ROUNDS, STREAMS, TOKENS = 3, 100, 300
 RUNS, FOLLOWERS, FIRST_TOKENS = 200, 1000, 60
 TIMEOUT = 120.0
+STAGGER = 0.618
+"""Part of the time between two tokens by which each stream begins after the one before: they spread over it evenly,
+however many they are, and no request waits for the one before."""
 PARTS = (("p50", 0.50), ("p99", 0.99))
 CONNECT = "/copilotkit/agent/default/connect"
 
@@ -48,7 +51,7 @@ async def run(stage: BenchSession) -> Sequence[ResultRow]:
 async def measure_costs(stage: BenchSession, peer: BenchPeer, engines: Engines) -> list[ResultRow]:
     """CPU per paced token in each plane, interleaved, that of the engines apart, and what shared planes add."""
     tokens, streams = (40, 20) if stage.short else (TOKENS, STREAMS)
-    drive = {"tokens": tokens, "streams": streams}
+    drive = {"tokens": tokens, "streams": streams, "spread": streams * STAGGER}
     costs: dict[str, list[float]] = {plane: [] for plane in PLANES}
     engine_costs: dict[str, list[float]] = {POSTGRES: [], VALKEY: []}
     name = f"CPU per token on a thread, {streams} streams"
@@ -79,7 +82,7 @@ async def measure_costs(stage: BenchSession, peer: BenchPeer, engines: Engines) 
 
 
 async def measure_surplus(
-    stage: BenchSession, peer: BenchPeer, engines: Engines, plane: str, job: dict[str, int]
+    stage: BenchSession, peer: BenchPeer, engines: Engines, plane: str, job: dict[str, float]
 ) -> list[float]:
     """µs of CPU that a token costs more in a plane than in memory: two fresh servers, driven at the same time on the
     same core. What else happens on the machine changes a figure by more than the planes do, and meets both."""
