@@ -130,19 +130,22 @@ async def read_question(store: Store, turn: Turn, key: str) -> PendingQuestion |
 def may_answer_question(turn: Turn) -> bool:
     """Whether the last message may answer a question of ours, as far as the posted messages tell."""
     *history, reply = turn.messages
+    finished = {message.call_id for message in history if message.role == "tool"}
+    if any(call.id not in finished for message in history for call in message.calls):
+        return True
     before = next((message for message in reversed(history) if message.role in ("user", "assistant", "tool")), None)
     if before is None:
         return parse_consent(reply.text) is not None
-    is_answered = before.role == "assistant" and bool(before.text) and not before.calls
-    return not is_answered or asks_something(before.text)
+    if before.role != "assistant" or not before.text:
+        return True
+    return not turn.client.shows_interrupts and ends_with_question(before.text)
 
 
-def asks_something(text: str) -> bool:
-    """Whether a text of the assistant may be a question of a tool: those have a question mark, a sentence on how to
-    reply, or end with a list."""
-    hints = (get_sentence("reply_yes_or_no", language) for language in LANGUAGES)
+def ends_with_question(text: str) -> bool:
+    """Whether a text may end with a question of a tool: with a question mark, a sentence on how to reply, or a list."""
+    hints = tuple(get_sentence("reply_yes_or_no", language) for language in LANGUAGES)
     *_, last_line = text.strip().splitlines() or [""]
-    return bool(_QUESTION_MARK.search(text)) or last_line.startswith("- ") or any(hint in text for hint in hints)
+    return bool(_QUESTION_MARK.search(last_line)) or last_line.startswith("- ") or last_line.endswith(hints)
 
 
 async def is_unused_answer(store: Store, owner: Owner, pending: PendingQuestion) -> bool:

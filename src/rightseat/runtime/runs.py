@@ -40,8 +40,8 @@ from rightseat.types.turn import Turn
 log = logging.getLogger(__name__)
 DEFAULT_ASSISTANT = "default"
 MAX_REFUSALS = 5
-EFFECT_NOTE = "A tool may have had an effect already: look at what it did before you ask again."
 """Refusals of one request that are reported: a GraphQL document may have many errors."""
+EFFECT_NOTE = "A tool may have had an effect already: look at what it did before you ask again."
 LOG_LEVELS = {"caller": logging.INFO, "upstream": logging.WARNING, "ours": logging.ERROR}
 
 

@@ -14,6 +14,8 @@ from tests.kit.waiting import wait_until
 pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", MEMBERS)]
 WITHOUT_STATUS = ("copilotkit-planned", "copilotkit-executed", "copilotkit-whole", "openbb-today", "openbb-2024")
 """Doors whose clients read an error from the body of a 200."""
+TEXT_MEMBERS = ("openai-streamed", "openai-whole", "openbb-today", "openbb-2024")
+"""Doors whose clients see questions as text."""
 
 
 @pytest.mark.demand("cluster.new_runs_without_store")
@@ -44,9 +46,10 @@ async def test_a_new_question_is_answered_by_an_assistant_with_tools(member: str
         reply_calls(("add", '{"a": 1, "b": 2}')),
         reply_text("It is 3."),
         reply_text("Hello."),
-        reply_text("Bye."),
+        reply_text("Bye. Or which one?"),
     ]
-    async with serve_runtime(Runtime(model=FakeModel(*answers), tools=[add], store=store)) as server:
+    model = FakeModel(*answers, reply_text("Blue it is."))
+    async with serve_runtime(Runtime(model=model, tools=[add], store=store)) as server:
         person, other = MEMBERS[member](server.url), MEMBERS[member](server.url)
         assert (await person.send_message("What is 1 + 2")).text == "It is 3."
         with store.be_away():
@@ -54,7 +57,13 @@ async def test_a_new_question_is_answered_by_an_assistant_with_tools(member: str
             assert (seen.text, seen.error) == ("Hello.", None)
             # In a conversation that has had a call, too.
             seen = await person.send_message("And now something else")
-            assert (seen.text, seen.error) == ("Bye.", None)
+            assert (seen.text, seen.error) == ("Bye. Or which one?", None)
+            # After what may be a tool's question, where those are text, it may be its answer.
+            seen = await person.send_message("The blue one")
+            if member in TEXT_MEMBERS:
+                check_refusal(member, seen)
+            else:
+                assert (seen.text, seen.error) == ("Blue it is.", None)
 
 
 @pytest.mark.demand("cluster.tools_without_store")

@@ -171,8 +171,9 @@ _PROCESS = secrets.token_hex(8)
 """Name of this process at a store that gives it none."""
 RELEASE_ATTEMPTS = 200
 RELEASE_SECONDS = (0.5, 30.0)
-SAVE_SECONDS = (0.25, 2.0)
 """The first and the longest pause between attempts to free a run that a failing store has not freed."""
+SAVE_SECONDS = (0.25, 2.0)
+"""The same between attempts to save progress while the store is away."""
 _releases: set[asyncio.Task[None]] = set()
 _active_runs: WeakKeyDictionary[object, Counter[str]] = WeakKeyDictionary()
 """Runs of this process by store. A run that the store could not free ends here all the same."""
