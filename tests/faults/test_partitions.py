@@ -10,12 +10,14 @@ import pytest
 
 from evals.crashes.checker import LogCopy, check_runs, parse_id
 from tests.faults.test_cluster_kills import EFFECTS, LEASE_SECONDS, serve_flow, start_flow
+from tests.faults.test_damaged_store import get
 from tests.faults.test_flow_takeover import CONNECT_PATH, RUN_PATH, check_one_run, is_over, make_input, post
 from tests.faults.test_outages import FrameReader, make_model
 from tests.faults.test_workers import CONNECT, RUN, STOP, make_run
 from tests.kit.answers import WordGate
 from tests.kit.client import RawHttpClient, SseFrame
 from tests.kit.cluster import Cluster
+from tests.kit.timeouts import HANG_TIMEOUT
 from tests.kit.upstream import FakeUpstream
 from tests.kit.waiting import wait_until
 
@@ -63,6 +65,15 @@ class SplitService:
         other = await self.read(1, CONNECT)
         await other.wait_words(5)
         return own, other
+
+    async def wait_back(self) -> None:
+        """Wait until both replicas read threads again: a request just after the silence may be told to come back."""
+        async with asyncio.timeout(HANG_TIMEOUT):
+            while True:
+                statuses = [(await get(url, "/copilotkit/threads"))[0] for url in self.cluster.urls]
+                if statuses == [200, 200]:
+                    return
+                await asyncio.sleep(0.1)
 
     def check_log(self) -> LogCopy:
         """Check the log of the thread, in which every run has one end."""
@@ -126,6 +137,7 @@ async def test_who_was_cut_off_leaves_its_run_to_the_others_when_it_is_back(engi
         log = split.check_log()
         for reader in (own, other):
             check_contradictions(reader.frames, log)
+        await split.wait_back()
         for index in range(2):
             again = await split.read(index, CONNECT)
             await again.task
