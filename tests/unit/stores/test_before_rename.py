@@ -62,7 +62,7 @@ TAGS: list[tuple[ModuleType, list[tuple[str, str]]]] = [
             ("Custom", "name value"),
             ("Nested", "run agent call event"),
             ("RunFinished", "reason usage pending report"),
-            ("RunFailed", "code message status fault retry_after param"),
+            ("RunFailed", "code message status fault retry_after param after_effect"),
         ],
     ),
     (messages, [("Text", "text"), ("Image", "url detail name"), ("File", "name media_type data file_id read")]),

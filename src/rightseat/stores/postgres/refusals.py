@@ -20,6 +20,15 @@ READ_RIGHTS = ("SELECT",)
 RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE")
 MIGRATE_FIX = "have an account that may run `rightseat store migrate`"
 PRIMARY_FIX = "Give the address of the primary in [store] url"
+# Statements for a person to run: none of them is run here.
+GRANT_DATABASE = "GRANT CREATE ON DATABASE {database} TO {user};"
+GRANT_SCHEMA = "GRANT CREATE ON SCHEMA {schema} TO {user};"
+RESET_READ_ONLY = {
+    "user": "ALTER ROLE {user} RESET default_transaction_read_only;",
+    "database": "ALTER DATABASE {database} RESET default_transaction_read_only;",
+    "database user": "ALTER ROLE {user} IN DATABASE {database} RESET default_transaction_read_only;",
+}
+"""By where the setting comes from, in the words of pg_settings."""
 GET_STATE = """
 SELECT current_user::text, current_database()::text, pg_is_in_recovery(),
     current_setting('transaction_read_only') = 'on',
@@ -81,16 +90,9 @@ def describe_read_only(state: AccountState) -> Obstacle | None:
         return Obstacle("the server is a standby, which is read-only", f"{PRIMARY_FIX}.")
     if not state.is_read_only:
         return None
-    user, database = quote_name(state.user), quote_name(state.database)
-    reset = "RESET default_transaction_read_only;"
-    # Where the setting comes from, in the words of pg_settings.
-    statements = {
-        "user": f"ALTER ROLE {user} {reset}",
-        "database": f"ALTER DATABASE {database} {reset}",
-        "database user": f"ALTER ROLE {user} IN DATABASE {database} {reset}",
-    }
+    template = RESET_READ_ONLY.get(state.read_only_source, "switch default_transaction_read_only off.")
     whose = f"the account {state.user}" if "user" in state.read_only_source else "the server or its database"
-    undo = statements.get(state.read_only_source, "switch default_transaction_read_only off.")
+    undo = template.format(user=quote_name(state.user), database=quote_name(state.database))
     why = f"{whose} is read-only: default_transaction_read_only is on"
     return Obstacle(why, f"{PRIMARY_FIX} if this is a standby; else let it write: {undo}")
 
@@ -106,7 +108,7 @@ def find_missing_right(
     if not state.has_schema:
         if state.may_create:
             return None
-        grant = f"GRANT CREATE ON DATABASE {quote_name(state.database)} TO {user};"
+        grant = GRANT_DATABASE.format(database=quote_name(state.database), user=user)
         return Obstacle(f"{state.user} may not make the schema {schema}", f"{grant} Or {MIGRATE_FIX}.")
     values = {"schema": schema, "tables": list(TABLES), "only_read": list(ONLY_READ), "rights": list(rights)}
     missing = connection.execute(GET_MISSING_RIGHTS, values).fetchall()
@@ -123,7 +125,7 @@ def find_missing_right(
 
 
 def describe_no_tables(state: AccountState, schema: str) -> Obstacle:
-    grant = f"GRANT CREATE ON SCHEMA {quote_name(schema)} TO {quote_name(state.user)};"
+    grant = GRANT_SCHEMA.format(schema=quote_name(schema), user=quote_name(state.user))
     return Obstacle(f"{state.user} may not make tables in the schema {schema}", f"{grant} Or {MIGRATE_FIX}.")
 
 
